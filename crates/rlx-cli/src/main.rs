@@ -1,0 +1,2 @@
+//! The `rlx` command.
+fn main() {}

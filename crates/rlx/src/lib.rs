@@ -1,1 +1,3 @@
 //! RLX.
+
+pub mod io;

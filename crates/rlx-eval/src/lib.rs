@@ -1,1 +1,3 @@
 //! rlx-eval
+
+pub mod quant;

@@ -1,1 +1,5 @@
 //! rlx-ir
+
+pub mod block;
+
+pub use block::BlockFormat;

@@ -1,3 +1,4 @@
 //! rlx-eval
 
+pub mod numeric;
 pub mod quant;

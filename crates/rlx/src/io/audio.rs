@@ -96,7 +96,7 @@ impl Audio {
         if sample_rate == 0 {
             return Err(AudioError::Rate { from: 0, to: 0 });
         }
-        if channels == 0 || samples.len() % usize::from(channels) != 0 {
+        if channels == 0 || !samples.len().is_multiple_of(usize::from(channels)) {
             return Err(AudioError::Channels { samples: samples.len(), channels });
         }
         Ok(Self { sample_rate, channels, samples })

@@ -1,0 +1,95 @@
+//! Runs the basic-pitch model through the `rlx` command, windows in and likelihoods out as `.npy` files.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+use super::notes::{KEYS, WINDOW_SAMPLES, WindowOutput};
+
+/// The model, from the root of the repository.
+pub(super) const MODEL: &str = "models/basic-pitch/nmp.onnx";
+
+/// Names in the model's file.
+const INPUT: &str = "serving_default_input_2:0";
+const NOTE: &str = "StatefulPartitionedCall:1";
+const ONSET: &str = "StatefulPartitionedCall:2";
+
+/// What the model says about each window.
+///
+/// # Errors
+/// If the command fails, or what it wrote is not what the model's outputs look like.
+pub(super) fn listen(
+    rlx: &Path,
+    model: &Path,
+    windows: &[Vec<f32>],
+    folder: &Path,
+) -> anyhow::Result<Vec<WindowOutput>> {
+    let input = folder.join("windows.npy");
+    let samples: Vec<f32> = windows.concat();
+    write_npy(&input, &[windows.len(), WINDOW_SAMPLES, 1], &samples)?;
+    let mut assignment = std::ffi::OsString::from(format!("{INPUT}="));
+    assignment.push(&input);
+    let mut command = Command::new(rlx);
+    command.arg("run").arg(model).arg("--input").arg(assignment).arg("--output").arg(folder);
+    let status = command.status().with_context(|| format!("starting {}", rlx.display()))?;
+    if !status.success() {
+        bail!("`rlx run` failed: {status}");
+    }
+    let note = read_output(folder, NOTE, windows.len())?;
+    let onset = read_output(folder, ONSET, windows.len())?;
+    Ok(note.into_iter().zip(onset).map(|(note, onset)| WindowOutput { note, onset }).collect())
+}
+
+/// One output, by window.
+fn read_output(folder: &Path, name: &str, windows: usize) -> anyhow::Result<Vec<Vec<f32>>> {
+    let path = folder.join(format!("{name}.npy"));
+    let (shape, values) = read_npy(&path)?;
+    let &[found, frames, keys] = &shape[..] else {
+        bail!("{}: expected three axes, found {shape:?}", path.display());
+    };
+    ensure!(
+        found == windows && keys == KEYS && frames > 0,
+        "{}: expected [{windows}, frames, {KEYS}], found {shape:?}",
+        path.display()
+    );
+    Ok(values.chunks_exact(frames * keys).map(<[f32]>::to_vec).collect())
+}
+
+/// Writes numbers as a `.npy` file, format 1.0 (NumPy enhancement proposal 1).
+fn write_npy(path: &Path, shape: &[usize], values: &[f32]) -> anyhow::Result<()> {
+    let axes: String = shape.iter().map(|size| format!("{size}, ")).collect();
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({axes}), }}");
+    // The numbers begin at a multiple of 64 bytes; ten bytes come before the header, a newline ends it.
+    let padding = (header.len() + 11).next_multiple_of(64) - header.len() - 11;
+    header.extend(std::iter::repeat_n(' ', padding));
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
+}
+
+/// Reads the `.npy` files that `rlx run` writes for f32: format 1.0, row by row.
+fn read_npy(path: &Path) -> anyhow::Result<(Vec<usize>, Vec<f32>)> {
+    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    decode_npy(&bytes).with_context(|| format!("{}: not the f32 array expected", path.display()))
+}
+
+fn decode_npy(bytes: &[u8]) -> Option<(Vec<usize>, Vec<f32>)> {
+    let rest = bytes.strip_prefix(b"\x93NUMPY\x01\x00")?;
+    let (length, rest) = rest.split_first_chunk::<2>()?;
+    let (header, values) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    let header = std::str::from_utf8(header).ok()?;
+    if !header.contains("'<f4'") || !header.contains("'fortran_order': False") {
+        return None;
+    }
+    let (_, shape) = header.split_once("'shape': (")?;
+    let (shape, _) = shape.split_once(')')?;
+    let axes = shape.split(',').map(str::trim).filter(|axis| !axis.is_empty());
+    let shape: Vec<usize> = axes.map(|axis| axis.parse().ok()).collect::<Option<_>>()?;
+    let (values, []) = values.as_chunks::<4>() else { return None };
+    let count = shape.iter().try_fold(1_usize, |count, &size| count.checked_mul(size))?;
+    (count == values.len()).then(|| (shape, values.iter().map(|&value| f32::from_le_bytes(value)).collect()))
+}

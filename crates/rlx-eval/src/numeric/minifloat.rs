@@ -9,6 +9,11 @@
 //! (the `fnuz` variants); OCP Microscaling Formats 1.0 (e2m1, e8m0). Out-of-range rules: the tables of ONNX
 //! `Cast`, versions 19 to 25.
 
+/// Width of the mantissa field of `f64`.
+const F64_MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
+/// Exponent bias of `f64`.
+const F64_BIAS: i32 = f64::MAX_EXP - 1;
+
 /// Which codes of a format are not finite numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Specials {
@@ -126,8 +131,6 @@ impl MiniFloat {
     /// The code of a non-negative number as if the exponent field had no upper limit: codes beyond
     /// `max_code` mean overflow.
     fn round_magnitude(&self, x: f64) -> u32 {
-        const F64_MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
-        const F64_BIAS: i32 = f64::MAX_EXP - 1;
         let bits = x.to_bits();
         let exponent = (bits >> F64_MANTISSA_BITS) as i32 - F64_BIAS;
         // Subnormals of f64 get an implicit bit they lack; they are far below half of any format's least
@@ -166,7 +169,7 @@ impl MiniFloat {
         let mantissa = magnitude & ((1 << self.mantissa_bits) - 1);
         let implicit = if field == 0 { 0 } else { 1 << self.mantissa_bits };
         let exponent = field.max(1) - self.bias - self.mantissa_bits as i32;
-        sign * libm::ldexp(f64::from(mantissa + implicit), exponent)
+        sign * f64::from(mantissa + implicit) * power_of_two(exponent)
     }
 
     /// The number of this format nearest to `x`; see [`encode`](Self::encode) for ties and overflow.
@@ -179,6 +182,11 @@ impl MiniFloat {
     pub fn round(&self, x: f64, saturate: bool) -> f64 {
         self.decode(self.encode(x, saturate))
     }
+}
+
+/// 2^exponent, for exponents of normal `f64` numbers; those of all formats here are.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + F64_BIAS) as u64) << F64_MANTISSA_BITS)
 }
 
 /// How a value between two powers of two becomes one of them (`round_mode` of ONNX `Cast`).
@@ -231,5 +239,5 @@ pub fn encode_e8m0(x: f64, saturate: bool, rounding: ScaleRounding) -> u8 {
 
 /// The number of an f8e8m0fnu code: 2^(code − 127), or NaN for 255.
 pub fn decode_e8m0(code: u8) -> f64 {
-    if code == E8M0_NAN { f64::NAN } else { libm::ldexp(1.0, i32::from(code) - E8M0_BIAS) }
+    if code == E8M0_NAN { f64::NAN } else { power_of_two(i32::from(code) - E8M0_BIAS) }
 }

@@ -1,8 +1,8 @@
 //! Eigenvalues and eigenvectors of symmetric matrices.
 
 use super::{
-    LinalgError, MAX_SWEEPS, Matrix, ensure_square, jacobi_rotation, leading_entry_is_negative,
-    negate_column, power_of_two_scale, rotate_columns,
+    LinalgError, MAX_SWEEPS, Matrix, ensure_finite, ensure_square, jacobi_rotation,
+    leading_entry_is_negative, negate_column, power_of_two_scale, rotate_columns,
 };
 
 /// A = V·diag(values)·Vᵀ with orthogonal V.
@@ -21,14 +21,17 @@ pub struct SymmetricEigen {
 /// space, and those of nearly equal ones are as little determined.
 ///
 /// # Errors
-/// [`LinalgError::Shape`] if the matrix is not square, [`LinalgError::NoConvergence`] for NaN or infinity in
-/// it.
+/// [`LinalgError::Shape`] if the matrix is not square, [`LinalgError::NotFinite`] for NaN or infinity in
+/// the lower triangle, [`LinalgError::NoConvergence`] should the iteration not end.
 pub fn symmetric_eigen(matrix: &Matrix) -> Result<SymmetricEigen, LinalgError> {
     ensure_square("matrix", matrix)?;
     let size = matrix.rows();
-    let scale = power_of_two_scale(matrix);
+    let lower =
+        Matrix::from_fn(size, size, |row, column| if row < column { 0.0 } else { matrix[(row, column)] });
+    ensure_finite(&lower)?;
+    let scale = power_of_two_scale(&lower);
     let mut work =
-        Matrix::from_fn(size, size, |row, column| matrix[(row.max(column), row.min(column))] / scale);
+        Matrix::from_fn(size, size, |row, column| lower[(row.max(column), row.min(column))] / scale);
     let mut vectors = Matrix::identity(size);
     diagonalise(&mut work, &mut vectors)?;
     let mut order: Vec<usize> = (0..size).collect();
@@ -46,9 +49,6 @@ pub fn symmetric_eigen(matrix: &Matrix) -> Result<SymmetricEigen, LinalgError> {
 /// Rotates `work` until it is diagonal, and `vectors` along with it.
 fn diagonalise(work: &mut Matrix, vectors: &mut Matrix) -> Result<(), LinalgError> {
     let size = work.rows();
-    if work.data().iter().any(|entry| !entry.is_finite()) {
-        return Err(LinalgError::NoConvergence { sweeps: 0 });
-    }
     for _ in 0..MAX_SWEEPS {
         let mut rotated = false;
         for p in 0..size {

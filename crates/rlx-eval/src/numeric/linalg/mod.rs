@@ -53,7 +53,15 @@ pub enum LinalgError {
         /// The row and column of the pivot.
         pivot: usize,
     },
-    /// The iteration did not end; with Jacobi's methods only NaN or infinity in the matrix brings this about.
+    /// An entry is NaN or infinite, where an iteration would not end.
+    #[error("the matrix is not finite: entry ({row}, {column}) is NaN or infinite")]
+    NotFinite {
+        /// The row of the first such entry.
+        row: usize,
+        /// The column of the first such entry.
+        column: usize,
+    },
+    /// The iteration did not end; no finite matrix is known to bring this about with Jacobi's methods.
     #[error("no convergence after {sweeps} sweeps")]
     NoConvergence {
         /// Sweeps over all pairs of columns that were done.
@@ -81,6 +89,14 @@ fn ensure_shape(
         Ok(())
     } else {
         Err(LinalgError::Shape { operand, expected_rows, expected_columns, rows, columns })
+    }
+}
+
+/// Fails at the first entry, row after row, that is NaN or infinite.
+fn ensure_finite(matrix: &Matrix) -> Result<(), LinalgError> {
+    match matrix.data().iter().position(|entry| !entry.is_finite()) {
+        Some(at) => Err(LinalgError::NotFinite { row: at / matrix.columns(), column: at % matrix.columns() }),
+        None => Ok(()),
     }
 }
 
@@ -121,11 +137,11 @@ fn negate_column(matrix: &mut Matrix, column: usize) {
     }
 }
 
-/// The power of two next to the greatest magnitude, or 1 where that is zero or not finite: dividing by it is
+/// The power of two next to the greatest magnitude, or 1 where that is zero: dividing by it is
 /// exact and keeps squares from overflowing.
 fn power_of_two_scale(matrix: &Matrix) -> f64 {
     let greatest = matrix.data().iter().fold(0.0_f64, |greatest, entry| greatest.max(entry.abs()));
-    if greatest == 0.0 || !greatest.is_finite() {
+    if greatest == 0.0 {
         return 1.0;
     }
     let (_, exponent) = libm::frexp(greatest);

@@ -1,8 +1,8 @@
 //! Singular value decomposition.
 
 use super::{
-    Extent, LinalgError, MAX_SWEEPS, Matrix, jacobi_rotation, leading_entry_is_negative, negate_column,
-    power_of_two_scale, rotate_columns,
+    Extent, LinalgError, MAX_SWEEPS, Matrix, ensure_finite, jacobi_rotation, leading_entry_is_negative,
+    negate_column, power_of_two_scale, rotate_columns,
 };
 
 /// A = U·diag(values)·Vᵀ with orthonormal columns in U and V, for A of m rows and n columns and k = min(m, n).
@@ -23,8 +23,10 @@ pub struct Svd {
 /// complete a basis.
 ///
 /// # Errors
-/// [`LinalgError::NoConvergence`] for NaN or infinity in the matrix.
+/// [`LinalgError::NotFinite`] for NaN or infinity in the matrix, [`LinalgError::NoConvergence`] should the
+/// iteration not end.
 pub fn svd(matrix: &Matrix, extent: Extent) -> Result<Svd, LinalgError> {
+    ensure_finite(matrix)?;
     // Columns are rotated, of which there may not be more than rows.
     let wide = matrix.rows() < matrix.columns();
     let tall = if wide { matrix.transposed() } else { matrix.clone() };
@@ -65,9 +67,6 @@ pub fn svd(matrix: &Matrix, extent: Extent) -> Result<Svd, LinalgError> {
 fn orthogonalise_columns(work: &mut Matrix, rotations: &mut Matrix) -> Result<(), LinalgError> {
     /// Squared norm, beside entries of magnitude up to one, below which a column is as good as zero.
     const NEGLIGIBLE: f64 = 1e-280;
-    if work.data().iter().any(|entry| !entry.is_finite()) {
-        return Err(LinalgError::NoConvergence { sweeps: 0 });
-    }
     let tolerance = f64::EPSILON * (work.rows().max(1) as f64).sqrt();
     for _ in 0..MAX_SWEEPS {
         let mut rotated = false;

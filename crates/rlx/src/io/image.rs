@@ -137,6 +137,14 @@ impl Image {
     ///
     /// # Errors
     /// [`ImageError::Size`] if the number of samples does not fit, or a side is zero (PNG has no empty pictures).
+    ///
+    /// ```
+    /// use rlx::io::image::{Channels, Image, Pixels};
+    /// let red_and_blue = Image::new(1, 2, Channels::Rgb, Pixels::U8(vec![255, 0, 0, 0, 0, 255]))?;
+    /// assert_eq!(red_and_blue.shape(), [1, 2, 3]);
+    /// assert_eq!(red_and_blue.to_f32(), [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    /// # Ok::<(), rlx::io::image::ImageError>(())
+    /// ```
     pub fn new(height: u32, width: u32, channels: Channels, pixels: Pixels) -> Result<Self, ImageError> {
         let expected = u128::from(height) * u128::from(width) * channels.count() as u128;
         if expected == 0 || expected != pixels.len() as u128 {

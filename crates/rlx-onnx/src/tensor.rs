@@ -152,7 +152,7 @@ pub fn decode(tensor: &TensorProto, external: &ExternalFiles) -> Result<RawTenso
 }
 
 pub(crate) fn named(tensor: &TensorProto, problem: TensorProblem) -> TensorError {
-    TensorError { tensor: tensor.name.clone().unwrap_or_default(), problem }
+    TensorError { tensor: tensor.name().to_owned(), problem }
 }
 
 fn decode_unnamed(tensor: &TensorProto, external: &ExternalFiles) -> Result<RawTensor, TensorProblem> {

@@ -63,6 +63,13 @@ pub struct TensorProto {
     pub metadata_props: Vec<StringStringEntryProto>,
 }
 
+impl TensorProto {
+    /// The name, or nothing; as the accessors of the generated messages.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+}
+
 impl Message for TensorProto {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         encoding::int64::encode_repeated(1, &self.dims, buf);

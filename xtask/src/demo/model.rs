@@ -27,17 +27,23 @@ pub(super) fn listen(
 ) -> anyhow::Result<Vec<WindowOutput>> {
     let input = folder.join("windows.npy");
     let samples: Vec<f32> = windows.concat();
-    write_npy(&input, &[windows.len(), WINDOW_SAMPLES, 1], &samples)?;
+    write_npy(&input, [windows.len(), WINDOW_SAMPLES, 1], &samples)?;
+    // What an earlier run left must not be taken for the answer of this one.
+    let outputs = folder.join("outputs");
+    if outputs.exists() {
+        std::fs::remove_dir_all(&outputs).with_context(|| format!("removing {}", outputs.display()))?;
+    }
+    std::fs::create_dir(&outputs).with_context(|| format!("creating {}", outputs.display()))?;
     let mut assignment = std::ffi::OsString::from(format!("{INPUT}="));
     assignment.push(&input);
     let mut command = Command::new(rlx);
-    command.arg("run").arg(model).arg("--input").arg(assignment).arg("--output").arg(folder);
+    command.arg("run").arg(model).arg("--input").arg(assignment).arg("--output").arg(&outputs);
     let status = command.status().with_context(|| format!("starting {}", rlx.display()))?;
     if !status.success() {
         bail!("`rlx run` failed: {status}");
     }
-    let note = read_output(folder, NOTE, windows.len())?;
-    let onset = read_output(folder, ONSET, windows.len())?;
+    let note = read_output(&outputs, NOTE, windows.len())?;
+    let onset = read_output(&outputs, ONSET, windows.len())?;
     Ok(note.into_iter().zip(onset).map(|(note, onset)| WindowOutput { note, onset }).collect())
 }
 
@@ -57,8 +63,8 @@ fn read_output(folder: &Path, name: &str, windows: usize) -> anyhow::Result<Vec<
 }
 
 /// Writes numbers as a `.npy` file, format 1.0 (NumPy enhancement proposal 1).
-fn write_npy(path: &Path, shape: &[usize], values: &[f32]) -> anyhow::Result<()> {
-    let axes: String = shape.iter().map(|size| format!("{size}, ")).collect();
+fn write_npy(path: &Path, shape: [usize; 3], values: &[f32]) -> anyhow::Result<()> {
+    let axes = shape.map(|size| size.to_string()).join(", ");
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({axes}), }}");
     // The numbers begin at a multiple of 64 bytes; ten bytes come before the header, a newline ends it.
     let padding = (header.len() + 11).next_multiple_of(64) - header.len() - 11;
@@ -92,4 +98,41 @@ fn decode_npy(bytes: &[u8]) -> Option<(Vec<usize>, Vec<f32>)> {
     let (values, []) = values.as_chunks::<4>() else { return None };
     let count = shape.iter().try_fold(1_usize, |count, &size| count.checked_mul(size))?;
     (count == values.len()).then(|| (shape, values.iter().map(|&value| f32::from_le_bytes(value)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The header is that of `numpy.save` for an array of this shape (NumPy 2).
+    #[test]
+    fn arrays_are_written_as_numpy_writes_them_and_read_back() {
+        let path = std::env::temp_dir().join(format!("rlx-demo-{}.npy", std::process::id()));
+        write_npy(&path, [2, 1, 3], &[0.0, 1.0, -2.5, f32::MAX, 4.0, 5.0]).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let read = read_npy(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read, (vec![2, 1, 3], vec![0.0, 1.0, -2.5, f32::MAX, 4.0, 5.0]));
+        assert_eq!(bytes.len(), 128 + 24);
+        let header =
+            b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3), }  ";
+        assert_eq!(&bytes[..header.len()], header);
+        assert_eq!(bytes[127], b'\n');
+    }
+
+    #[test]
+    fn an_array_of_another_type_or_length_is_refused() {
+        let file = |descr: &str, values: usize| {
+            let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (2,), }}\n");
+            let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+            bytes.extend((header.len() as u16).to_le_bytes());
+            bytes.extend(header.as_bytes());
+            bytes.extend(vec![0; 4 * values]);
+            bytes
+        };
+        assert_eq!(decode_npy(&file("<f4", 2)), Some((vec![2], vec![0.0; 2])));
+        assert_eq!(decode_npy(&file("<f8", 2)), None);
+        assert_eq!(decode_npy(&file("<f4", 3)), None);
+        assert_eq!(decode_npy(&file("<f4", 2)[..40]), None);
+    }
 }

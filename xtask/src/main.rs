@@ -1,25 +1,70 @@
 //! Developer tasks: `cargo xtask TASK`.
+//!
+//! Every task that a contributor or the CI runs stands here, so that one clone, one toolchain and
+//! one command are enough. What a task needs from outside (Python packages, models, conformance
+//! tests) it fetches by itself into a cache outside the clone, checked by hash; see
+//! [`context::Cache`].
 
+mod checks;
+mod conformance;
+mod context;
 mod demo;
+mod fuzz;
+mod models;
+mod process;
+mod report;
+mod system;
+mod test;
+mod venv;
 
-use std::path::Path;
+use std::path::PathBuf;
 
-use anyhow::Context as _;
-use clap::Parser as _;
+use clap::{Parser, Subcommand};
+
+use crate::context::Context;
 
 /// Developer tasks of RLX.
-#[derive(clap::Parser)]
+#[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+
+    /// Where fetched models, Python environments and fuzzing corpora are kept
+    /// [default: `$XDG_CACHE_HOME/rlx` or `~/.cache/rlx`]
+    #[arg(long, global = true, value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
 enum Task {
+    /// Run every test: unit and file tests, documentation examples, conformance, fuzzing
+    Test(test::Options),
+    /// Check formatting, lints and documentation; warnings are errors
+    Check,
+    /// Fetch the real models that tests use, each checked by its hash
+    FetchModels(models::Options),
+    /// Make the Python environment of the outside references, and print its interpreter
+    Venv,
+    /// Conformance tests of other projects
+    #[command(subcommand)]
+    Conformance(conformance::Task),
+    /// Fuzz what reads files from outside
+    Fuzz(fuzz::Options),
     /// Let a real model listen to a melody, print the notes it heard and draw them
     Demo(demo::Options),
 }
 
 fn main() -> anyhow::Result<()> {
-    let Task::Demo(options) = Task::parse();
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in a repository")?;
-    // This program is TARGET/<profile>/xtask.
-    let program = std::env::current_exe().context("where this program is")?;
-    let target = program.ancestors().nth(2).context("this program is in a target folder")?;
-    demo::run(repository, target, &options)
+    let arguments = Arguments::parse();
+    let context = Context::new(arguments.cache)?;
+    match arguments.task {
+        Task::Test(options) => test::run(&context, &options),
+        Task::Check => checks::run(&context),
+        Task::FetchModels(options) => models::run(&context, &options),
+        Task::Venv => venv::run(&context),
+        Task::Conformance(task) => conformance::run(&context, &task),
+        Task::Fuzz(options) => fuzz::run(&context, &options),
+        Task::Demo(options) => demo::run(&context.repository, &context.target, &options),
+    }
 }

@@ -1,0 +1,111 @@
+//! `cargo xtask test`: every test there is, in stages.
+
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use clap::Args;
+
+use crate::context::Context;
+use crate::{fuzz, process};
+
+/// The cargo profile of tests and checks; see the workspace's `Cargo.toml`.
+pub(crate) const PROFILE: &str = "ci";
+
+/// Options of `cargo xtask test`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Run only the stages of these names
+    #[arg(value_name = "STAGE")]
+    stages: Vec<String>,
+
+    /// How long each fuzz target runs
+    #[arg(long, default_value_t = 60)]
+    fuzz_seconds: u32,
+}
+
+/// One part of the test run.
+struct Stage {
+    name: &'static str,
+    /// The answer is a line for the summary.
+    run: fn(&Context, &Options) -> anyhow::Result<String>,
+}
+
+/// In the order in which they run: what fails soonest and explains most comes first.
+const STAGES: &[Stage] = &[
+    Stage { name: "tests", run: |context, _| tests(context) },
+    Stage { name: "doc-tests", run: |context, _| doc_tests(context) },
+    Stage { name: "fuzz", run: |context, options| fuzz_all(context, options.fuzz_seconds) },
+];
+
+/// Runs the stages, all of them even when one fails, and prints a summary.
+pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
+    let known: Vec<_> = STAGES.iter().map(|stage| stage.name).collect();
+    if let Some(unknown) = options.stages.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("no stage is called {unknown}; there are: {}", known.join(", "));
+    }
+    let mut summary = Vec::new();
+    let mut failed = Vec::new();
+    for stage in STAGES {
+        if !options.stages.is_empty() && !options.stages.iter().any(|name| name == stage.name) {
+            continue;
+        }
+        eprintln!("== {}", stage.name);
+        let start = Instant::now();
+        let result = (stage.run)(context, options);
+        let time = seconds(start.elapsed());
+        let line = match result {
+            Ok(line) => format!("ok     {:<12} {time:>8}  {line}", stage.name),
+            Err(error) => {
+                failed.push(stage.name);
+                format!("FAILED {:<12} {time:>8}  {error:#}", stage.name)
+            }
+        };
+        eprintln!("{line}");
+        summary.push(line);
+    }
+    eprintln!("== summary");
+    for line in summary {
+        eprintln!("{line}");
+    }
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// Unit, integration and file tests: with nextest, or with cargo's own runner when nextest is not
+/// installed. The answer is nextest's own count.
+fn tests(context: &Context) -> anyhow::Result<String> {
+    let mut command = process::cargo();
+    command.current_dir(&context.repository);
+    if process::succeeds(process::cargo().args(["nextest", "--version"])) {
+        command.args(["nextest", "run", "--workspace", "--no-fail-fast", "--cargo-profile", PROFILE]);
+        let summary = process::run_watching(&mut command, |line| line.contains(" tests run: "))?;
+        return Ok(summary.unwrap_or_default().trim().to_owned());
+    }
+    eprintln!("cargo-nextest is not installed: using cargo test");
+    command.args(["test", "--workspace", "--all-targets", "--no-fail-fast", "--profile", PROFILE]);
+    process::run(&mut command)?;
+    Ok("by cargo test".to_owned())
+}
+
+/// The examples in the documentation, which nextest does not run.
+fn doc_tests(context: &Context) -> anyhow::Result<String> {
+    let mut command = process::cargo();
+    command.current_dir(&context.repository);
+    command.args(["test", "--workspace", "--doc", "--no-fail-fast", "--profile", PROFILE]);
+    process::run(&mut command)?;
+    Ok(String::new())
+}
+
+fn fuzz_all(context: &Context, seconds: u32) -> anyhow::Result<String> {
+    let targets = fuzz::targets(context)?;
+    for target in &targets {
+        fuzz::fuzz(context, target, seconds)?;
+    }
+    Ok(format!("{seconds} s each: {}", targets.join(", ")))
+}

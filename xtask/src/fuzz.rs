@@ -7,8 +7,9 @@
 //!
 //! Corpora grow in the cache; small seeds are committed in `fuzz/seeds/TARGET/`.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -62,7 +63,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     for target in &chosen {
         match &options.replay {
             Some(input) => process::run(Command::new(build(context, target)?).arg(input))?,
-            None => fuzz(context, target, options.seconds)?,
+            None => eprintln!("{}", fuzz(context, target, options.seconds)?),
         }
     }
     Ok(())
@@ -82,12 +83,13 @@ pub(crate) fn targets(context: &Context) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Fuzzes one target for `seconds`. An input that crashes it, takes too long or too much memory is
-/// an error that names the file that holds it.
-pub(crate) fn fuzz(context: &Context, target: &str, seconds: u32) -> anyhow::Result<()> {
+/// Fuzzes one target for `seconds`, and gives a line on what was done. An input that crashes the
+/// target, takes too long or too much memory is an error that names the file that holds it.
+pub(crate) fn fuzz(context: &Context, target: &str, seconds: u32) -> anyhow::Result<String> {
     let program = build(context, target)?;
     let corpus = context.cache.folder(&format!("fuzz/corpus/{target}"))?;
     let findings = context.cache.folder(&format!("fuzz/findings/{target}"))?;
+    let log = context.cache.folder("fuzz")?.join(format!("{target}.log"));
     let before = files(&findings)?;
     eprintln!("fuzzing {target} for {seconds} s");
     let mut command = Command::new(program);
@@ -104,14 +106,21 @@ pub(crate) fn fuzz(context: &Context, target: &str, seconds: u32) -> anyhow::Res
     if seeds.exists() {
         command.arg(seeds);
     }
-    let result = process::run(&mut command);
+    let result = process::run(command.stdout(Stdio::null()).stderr(File::create(&log)?));
+    let said = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
+    if result.is_err() {
+        eprint!("{said}");
+    }
     if let Some(found) = files(&findings)?.into_iter().find(|path| !before.contains(path)) {
         bail!(
             "fuzzing {target} found {0}\nrun it again with: cargo xtask fuzz {target} --replay {0}",
             found.display()
         );
     }
-    result
+    result?;
+    let runs = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    let runs = runs.with_context(|| format!("libFuzzer gave no count of runs; see {}", log.display()))?;
+    Ok(format!("{target}: {} inputs in {seconds} s, none bad", runs.trim()))
 }
 
 /// Builds one target and gives its program.

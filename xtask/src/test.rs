@@ -105,7 +105,7 @@ fn doc_tests(context: &Context) -> anyhow::Result<String> {
 fn fuzz_all(context: &Context, seconds: u32) -> anyhow::Result<String> {
     let targets = fuzz::targets(context)?;
     for target in &targets {
-        fuzz::fuzz(context, target, seconds)?;
+        eprintln!("{}", fuzz::fuzz(context, target, seconds)?);
     }
     Ok(format!("{seconds} s each: {}", targets.join(", ")))
 }

@@ -65,6 +65,6 @@ fn main() -> anyhow::Result<()> {
         Task::Venv => venv::run(&context),
         Task::Conformance(task) => conformance::run(&context, &task),
         Task::Fuzz(options) => fuzz::run(&context, &options),
-        Task::Demo(options) => demo::run(&context.repository, &context.target, &options),
+        Task::Demo(options) => demo::run(&context, &options),
     }
 }

@@ -12,8 +12,7 @@ mod notes;
 mod piano_roll;
 mod typeface;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
@@ -21,6 +20,9 @@ use rlx::io::audio::{Audio, WavFormat, read_wav, write_wav};
 
 use accuracy::Accuracy;
 use notes::Note;
+
+use crate::context::Context;
+use crate::process;
 
 /// The demonstration succeeds if at least this part of the notes played was heard, and of those heard was played.
 const REQUIRED: f64 = 0.95;
@@ -37,16 +39,16 @@ pub(crate) struct Options {
     rlx: Option<PathBuf>,
 }
 
-/// Runs the demonstration. `repository` is the root of the clone, `target` the folder for what is built.
+/// Runs the demonstration.
 ///
 /// # Errors
 /// If a step fails, or the model misses more than one note in twenty.
-pub(crate) fn run(repository: &Path, target: &Path, options: &Options) -> anyhow::Result<()> {
+pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     let rlx = match &options.rlx {
         Some(program) => program.clone(),
-        None => build_rlx(repository, target)?,
+        None => build_rlx(context)?,
     };
-    let folder = options.output.clone().unwrap_or_else(|| target.join("demo"));
+    let folder = options.output.clone().unwrap_or_else(|| context.target.join("demo"));
     std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
 
     let played = melody::score();
@@ -59,7 +61,7 @@ pub(crate) fn run(repository: &Path, target: &Path, options: &Options) -> anyhow
     let seconds = heard_sound.frames() as f64 / f64::from(heard_sound.sample_rate());
     println!("Listening to {seconds:.1} s of sound with {} …", model::MODEL);
     let start = Instant::now();
-    let outputs = model::listen(&rlx, &repository.join(model::MODEL), &windows, &folder)?;
+    let outputs = model::listen(&rlx, &context.file(model::MODEL), &windows, &folder)?;
     println!("Done in {:.1} s.\n", start.elapsed().as_secs_f64());
 
     let heard = notes::notes(&outputs)?;
@@ -86,14 +88,17 @@ pub(crate) fn run(repository: &Path, target: &Path, options: &Options) -> anyhow
 }
 
 /// Builds the release `rlx` program; its path.
-fn build_rlx(repository: &Path, target: &Path) -> anyhow::Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.current_dir(repository).args(["build", "--release", "--package", "rlx-cli", "--target-dir"]);
-    command.arg(target);
-    let status = command.status().context("starting cargo")?;
-    ensure!(status.success(), "building the `rlx` program failed: {status}");
-    Ok(target.join("release").join(format!("rlx{}", std::env::consts::EXE_SUFFIX)))
+fn build_rlx(context: &Context) -> anyhow::Result<PathBuf> {
+    let mut command = process::cargo();
+    command.current_dir(&context.repository).args([
+        "build",
+        "--release",
+        "--package",
+        "rlx-cli",
+        "--target-dir",
+    ]);
+    process::run(command.arg(&context.target))?;
+    Ok(context.target.join("release").join(format!("rlx{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// The notes as a table, one a line.

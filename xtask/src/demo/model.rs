@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 
 use super::notes::{KEYS, WINDOW_SAMPLES, WindowOutput};
+use crate::process;
 
 /// The model, from the root of the repository.
 pub(super) const MODEL: &str = "models/basic-pitch/nmp.onnx";
@@ -38,10 +39,7 @@ pub(super) fn listen(
     assignment.push(&input);
     let mut command = Command::new(rlx);
     command.arg("run").arg(model).arg("--input").arg(assignment).arg("--output").arg(&outputs);
-    let status = command.status().with_context(|| format!("starting {}", rlx.display()))?;
-    if !status.success() {
-        bail!("`rlx run` failed: {status}");
-    }
+    process::run(&mut command)?;
     let note = read_output(&outputs, NOTE, windows.len())?;
     let onset = read_output(&outputs, ONSET, windows.len())?;
     Ok(note.into_iter().zip(onset).map(|(note, onset)| WindowOutput { note, onset }).collect())

@@ -31,6 +31,8 @@ def open_session(model, optimisation):
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    # Errors only: of unused initialisers in other people's models nothing is to be done.
+    options.log_severity_level = 3
     options.graph_optimization_level = OPTIMISATION[optimisation]
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 

@@ -12,6 +12,7 @@ mod demo;
 mod fuzz;
 mod models;
 mod process;
+mod references;
 mod report;
 mod system;
 mod test;
@@ -46,6 +47,8 @@ enum Task {
     FetchModels(models::Options),
     /// Make the Python environment of the outside references, and print its interpreter
     Venv,
+    /// Run the real models under onnxruntime, and print where their outputs are
+    References(references::Options),
     /// Conformance tests of other projects
     #[command(subcommand)]
     Conformance(conformance::Task),
@@ -63,6 +66,7 @@ fn main() -> anyhow::Result<()> {
         Task::Check => checks::run(&context),
         Task::FetchModels(options) => models::run(&context, &options),
         Task::Venv => venv::run(&context),
+        Task::References(options) => references::run(&context, &options),
         Task::Conformance(task) => conformance::run(&context, &task),
         Task::Fuzz(options) => fuzz::run(&context, &options),
         Task::Demo(options) => demo::run(&context, &options),

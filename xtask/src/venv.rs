@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::{process, system};
 
 /// The pinned packages of the outside references.
-const REQUIREMENTS: &str = "references/requirements.txt";
+pub(crate) const REQUIREMENTS: &str = "references/requirements.txt";
 
 /// A Python environment that is ready for use.
 pub(crate) struct Venv {

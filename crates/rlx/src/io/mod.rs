@@ -5,3 +5,5 @@
 
 pub mod audio;
 pub mod image;
+pub mod npy;
+pub mod npz;

@@ -1,11 +1,6 @@
 //! Loading allocates at most the file's size and the headroom of the options, whatever the file claims.
 //!
-//! This file has an allocator of its own that keeps the peak, so its one test runs alone in its process.
-
-#![allow(unsafe_code, reason = "an allocator is unsafe to implement")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! The allocator counts for the whole process, so this file has one test.
 
 use bytes::Bytes;
 use prost::Message;
@@ -13,39 +8,10 @@ use prost::encoding::encode_varint;
 use rlx_onnx::load::{from_bytes, tensor_from_bytes};
 use rlx_onnx::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto};
 use rlx_onnx::{LoadError, LoadOptions, ScanError};
-
-struct PeakAllocator;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged; the counters do not touch the memory. Growing goes
-// through the default `realloc`, which makes the new block before it frees the old, and so counts both.
-unsafe impl GlobalAlloc for PeakAllocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(live, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the pointer came from `alloc` above with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use rlx_testkit::peak_allocation::{PeakAllocator, peak};
 
 #[global_allocator]
 static ALLOCATOR: PeakAllocator = PeakAllocator;
-
-/// What `action` allocates at its peak.
-fn peak<R>(action: impl FnOnce() -> R) -> (R, usize) {
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let result = action();
-    (result, PEAK.load(Ordering::Relaxed) - before)
-}
 
 /// The scan's stack of open messages, error text and small change.
 const CONSTANT: usize = 64 << 10;
@@ -80,7 +46,7 @@ fn load(file: &[u8], decode_headroom: u64) -> (Result<(), LoadError>, usize) {
 #[test]
 fn peak_allocation_stays_within_file_size_and_headroom() {
     const HEADROOM: usize = 1 << 20;
-    const FILE: usize = 1 << 20;
+    const FILE: usize = 1 << 18;
     // Each of these two-byte fields asks for a struct or a string of its own.
     let initializer = |tensor: &[u8]| field(0x2a, tensor);
     let amplifying = [

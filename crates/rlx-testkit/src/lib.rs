@@ -1,1 +1,3 @@
 //! rlx-testkit
+
+pub mod peak_allocation;

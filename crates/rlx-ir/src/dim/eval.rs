@@ -46,6 +46,16 @@ pub enum DimError {
         /// The other value asked for.
         second: i64,
     },
+    /// A size is not what its expression gives.
+    #[error("size `{dim}` is {expected}, found {found}")]
+    Mismatch {
+        /// The expression.
+        dim: Dim,
+        /// Its value.
+        expected: usize,
+        /// The size found.
+        found: usize,
+    },
     /// A value that is no size.
     #[error("size `{dim}` is {value}")]
     Negative {

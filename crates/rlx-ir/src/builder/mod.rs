@@ -6,9 +6,11 @@
 
 mod fold;
 mod known;
+mod subgraph;
 mod sugar;
 
 pub use known::MAX_KNOWN;
+pub use subgraph::{Carried, Trip};
 pub use sugar::broadcast_dims;
 
 use crate::dim::{Dim, Symbol, SymbolInfo};

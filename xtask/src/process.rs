@@ -28,27 +28,24 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Runs `command`, passes each line of its standard error on as it comes, and gives the last one
-/// that `wanted` accepts.
-pub(crate) fn run_watching(
-    command: &mut Command,
-    wanted: impl Fn(&str) -> bool,
-) -> anyhow::Result<Option<String>> {
-    let mut child = command.stderr(Stdio::piped()).spawn().with_context(|| starting(command))?;
-    let stream = child.stderr.take().context("the standard error was not captured")?;
-    let mut found = None;
-    for text in BufReader::new(stream).split(b'\n') {
+/// Runs `command`, and shows `watch` each line that it writes, once it is passed on to this
+/// program's standard error.
+pub(crate) fn run_watching(command: &mut Command, mut watch: impl FnMut(&str)) -> anyhow::Result<()> {
+    let (reader, writer) = std::io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn().with_context(|| starting(command))?;
+    // The command holds the writing ends, too: the reader would wait for them for ever.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    for text in BufReader::new(reader).split(b'\n') {
         let text = String::from_utf8_lossy(&text?).into_owned();
         eprintln!("{text}");
-        if wanted(&text) {
-            found = Some(text);
-        }
+        watch(&text);
     }
     let status = child.wait()?;
     if !status.success() {
         bail!("`{}` failed: {status}", line(command));
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Whether `command` can be started and succeeds; what it writes is dropped.
@@ -102,9 +99,10 @@ mod tests {
     }
 
     #[test]
-    fn watching_gives_the_last_line_wanted() {
-        let mut command = shell("echo 'a 1' >&2; echo 'a 2' >&2; echo b >&2");
-        let found = run_watching(&mut command, |line| line.starts_with('a')).unwrap();
-        assert_eq!(found.as_deref(), Some("a 2"));
+    fn watching_sees_every_line_of_both_streams() {
+        let mut lines = Vec::new();
+        let mut command = shell("echo out; echo err >&2; printf unfinished");
+        run_watching(&mut command, |line| lines.push(line.to_owned())).unwrap();
+        assert_eq!(lines, ["out", "err", "unfinished"]);
     }
 }

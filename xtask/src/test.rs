@@ -78,19 +78,32 @@ fn seconds(time: Duration) -> String {
 }
 
 /// Unit, integration and file tests: with nextest, or with cargo's own runner when nextest is not
-/// installed. The answer is nextest's own count.
+/// installed. The answer is how many ran, in the runner's own words.
 fn tests(context: &Context) -> anyhow::Result<String> {
     let mut command = process::cargo();
     command.current_dir(&context.repository);
     if process::succeeds(process::cargo().args(["nextest", "--version"])) {
         command.args(["nextest", "run", "--workspace", "--no-fail-fast", "--cargo-profile", PROFILE]);
-        let summary = process::run_watching(&mut command, |line| line.contains(" tests run: "))?;
-        return Ok(summary.unwrap_or_default().trim().to_owned());
+        let mut summary = String::new();
+        process::run_watching(&mut command, |line| {
+            if line.contains(" tests run: ") {
+                summary = line.trim().to_owned();
+            }
+        })?;
+        return Ok(summary);
     }
     eprintln!("cargo-nextest is not installed: using cargo test");
-    command.args(["test", "--workspace", "--all-targets", "--no-fail-fast", "--profile", PROFILE]);
-    process::run(&mut command)?;
-    Ok("by cargo test".to_owned())
+    command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]);
+    command.args(["--profile", PROFILE]);
+    let mut passed = 0;
+    process::run_watching(&mut command, |line| passed += tests_passed(line).unwrap_or(0))?;
+    Ok(format!("{passed} tests passed"))
+}
+
+/// The count in a line of cargo test's such as `test result: ok. 5 passed; 0 failed; …`.
+fn tests_passed(line: &str) -> Option<u64> {
+    let counts = line.strip_prefix("test result: ok. ")?;
+    counts.split_once(" passed;")?.0.parse().ok()
 }
 
 /// The examples in the documentation, which nextest does not run.
@@ -108,4 +121,16 @@ fn fuzz_all(context: &Context, seconds: u32) -> anyhow::Result<String> {
         eprintln!("{}", fuzz::fuzz(context, target, seconds)?);
     }
     Ok(format!("{seconds} s each: {}", targets.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tests_passed;
+
+    #[test]
+    fn passed_tests_are_counted_from_result_lines_only() {
+        let line = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out";
+        assert_eq!(tests_passed(line), Some(12));
+        assert_eq!(tests_passed("test models::tests::damaged ... ok"), None);
+    }
 }

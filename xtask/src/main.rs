@@ -9,6 +9,7 @@ mod checks;
 mod conformance;
 mod context;
 mod demo;
+mod docs;
 mod fuzz;
 mod models;
 mod process;
@@ -52,6 +53,8 @@ enum Task {
     /// Conformance tests of other projects
     #[command(subcommand)]
     Conformance(conformance::Task),
+    /// Write the pages that are made from the code's tables
+    Docs(docs::Options),
     /// Fuzz what reads files from outside
     Fuzz(fuzz::Options),
     /// Let a real model listen to a melody, print the notes it heard and draw them
@@ -68,6 +71,7 @@ fn main() -> anyhow::Result<()> {
         Task::Venv => venv::run(&context),
         Task::References(options) => references::run(&context, &options),
         Task::Conformance(task) => conformance::run(&context, &task),
+        Task::Docs(options) => docs::run(&context, &options),
         Task::Fuzz(options) => fuzz::run(&context, &options),
         Task::Demo(options) => demo::run(&context, &options),
     }

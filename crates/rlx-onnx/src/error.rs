@@ -20,15 +20,11 @@ pub enum ImportError {
         /// Its domain.
         domain: String,
     },
-    /// An operator set is older or newer than the importer knows.
-    #[error("operator set {version} of {domain:?} is outside {oldest} to {newest}")]
+    /// The operator set of `ai.onnx` is newer than the importer knows; what its operators mean is not known.
+    #[error("operator set {version} of ai.onnx is newer than {newest}")]
     OpsetVersion {
-        /// The domain.
-        domain: String,
         /// The version asked for.
         version: i64,
-        /// The oldest known.
-        oldest: i64,
         /// The newest known.
         newest: i64,
     },

@@ -32,6 +32,6 @@ pub use file::MemoryMode;
 pub use import::{ImportLimits, ImportOptions, Imported, OutputForm, import};
 pub use load::{LoadError, LoadOptions, ModelFile};
 pub use proto::wire::WireProblem;
-pub use registry::{Coverage, NEWEST_OPSET, OLDEST_OPSET, coverage};
+pub use registry::{Coverage, NEWEST_OPSET, coverage};
 pub use scan::ScanError;
 pub use values::Constant;

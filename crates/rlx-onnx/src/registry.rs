@@ -11,9 +11,6 @@ use crate::node::NodeContext;
 use crate::ops;
 use crate::values::Outputs;
 
-/// The oldest operator set of `ai.onnx` that is imported. Before it, binary operators broadcast by attributes.
-pub const OLDEST_OPSET: i64 = 7;
-
 /// The newest operator set of `ai.onnx` whose changes the table knows (onnx 1.23.2).
 pub const NEWEST_OPSET: i64 = 28;
 

@@ -3,11 +3,29 @@
 //! To add an operator: write a handler `fn(&mut NodeContext) -> Handled` in its family's file, and a line in that
 //! file's `OPERATORS` with the operator set versions that changed its schema. A new family is one line here.
 
+mod cast;
 mod elementwise;
+mod generate;
+mod index;
+mod logical;
+mod matrix;
+mod order;
+mod reduce;
+mod shape;
+mod slice;
 
 use crate::registry::Operator;
 
 /// Every family and its operators.
 pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
-    ("elementwise", elementwise::OPERATORS), //
+    ("cast", cast::OPERATORS),
+    ("elementwise", elementwise::OPERATORS),
+    ("generate", generate::OPERATORS),
+    ("index", index::OPERATORS),
+    ("logical", logical::OPERATORS),
+    ("matrix", matrix::OPERATORS),
+    ("order", order::OPERATORS),
+    ("reduce", reduce::OPERATORS),
+    ("shape", shape::OPERATORS),
+    ("slice", slice::OPERATORS),
 ];

@@ -1,0 +1,271 @@
+//! Slices and padding.
+
+use rlx_ir::dim::Answer;
+use rlx_ir::op::elementwise::{BinaryOp, CompareOp};
+use rlx_ir::op::movement::{Pad, Slice};
+use rlx_ir::{Builder, DType, Dim, TypeError, Value};
+
+use crate::error::NodeProblem;
+use crate::node::NodeContext;
+use crate::registry::{Handled, Operator, onnx};
+
+/// The operators of this family.
+pub(crate) const OPERATORS: &[Operator] = &[
+    onnx("Pad", &[2, 11, 13, 18, 19, 21, 23, 24, 25], pad), //
+    onnx("Slice", &[1, 10, 11, 13], slice),
+];
+
+/// Bounds beyond this are "to the end" as exporters write it; it keeps them out of size expressions.
+const FAR: i64 = 1 << 31;
+
+/// One axis of a slice.
+struct Cut {
+    start: Dim,
+    size: Dim,
+    step: i64,
+}
+
+fn slice(cx: &mut NodeContext<'_, '_>) -> Handled {
+    let x = cx.input(0)?;
+    let dims = cx.shape(x);
+    let (starts, ends, axes, steps);
+    if cx.since() < 10 {
+        let required = |name: &str, list: Option<Vec<i64>>| {
+            list.ok_or_else(|| NodeProblem::MissingAttribute { name: name.to_owned() })
+        };
+        let constant = |list: Vec<i64>, cx: &mut NodeContext<'_, '_>| cx.builder().vector(&list);
+        starts = constant(required("starts", cx.ints("starts")?)?, cx);
+        ends = constant(required("ends", cx.ints("ends")?)?, cx);
+        axes = cx.ints("axes")?;
+        steps = None;
+    } else {
+        (starts, ends) = (cx.input(1)?, cx.input(2)?);
+        axes = cx.optional_constant_ints(3, "which axes are cut")?;
+        steps = cx.optional_constant_ints(4, "the steps")?;
+    }
+    let length = match cx.shape(starts).as_const().as_deref() {
+        Some([length]) => *length,
+        _ => return Err(cx.needs_constant(1, "how many axes are cut")),
+    };
+    let axes = axes.unwrap_or_else(|| (0..length as i64).collect());
+    let steps = steps.unwrap_or_else(|| vec![1; length]);
+    if axes.len() != length || steps.len() != length || cx.shape(ends).as_const() != Some(vec![length]) {
+        let found = format!("{} axes and {} steps", axes.len(), steps.len());
+        return Err(cx.bad_input(1, "number of starts", found, length));
+    }
+    let mut op =
+        Slice { starts: vec![Dim::ZERO; dims.rank()], sizes: dims.to_vec(), steps: vec![1; dims.rank()] };
+    let mut seen = Vec::with_capacity(length);
+    for (i, (axis, step)) in axes.iter().zip(&steps).enumerate() {
+        let axis = cx.axis(*axis, dims.rank())?;
+        if *step == 0 {
+            return Err(cx.bad_input(4, "step", "not 0", 0));
+        }
+        if seen.contains(&axis) {
+            return Err(cx.bad_input(3, "axes", "each axis once", axis));
+        }
+        seen.push(axis);
+        let cut = cut(cx, [starts, ends], i, &dims[axis], *step)?;
+        (op.starts[axis], op.sizes[axis], op.steps[axis]) = (cut.start, cut.size, cut.step);
+    }
+    Ok(cx.builder().push1(op, &[x])?.into())
+}
+
+/// Start and size along one axis of size `dim`, by element `i` of the bounds.
+fn cut(
+    cx: &mut NodeContext<'_, '_>,
+    bounds: [Value; 2],
+    i: usize,
+    dim: &Dim,
+    step: i64,
+) -> Result<Cut, NodeProblem> {
+    let b = cx.builder();
+    let known = bounds.map(|v| b.known(v).and_then(|k| k.get(i)).and_then(|at| clamped(b, at, dim, step)));
+    if let [Some(start), Some(end)] = known {
+        let distance = if step > 0 { end - &start } else { &start - end };
+        let distance = match b.graph().symbols().known_le(&Dim::ZERO, &distance) {
+            Answer::Yes => distance,
+            _ => distance.max(&Dim::ZERO),
+        };
+        let size = distance.ceil_div(&Dim::constant(step.saturating_abs()));
+        return Ok(Cut { start, size, step });
+    }
+    let mut at = [bounds[0]; 2];
+    for (at, bound) in at.iter_mut().zip(bounds) {
+        let wide = b.cast(bound, DType::I64)?;
+        let scalar = b.index_axis(wide, 0, &i.into())?;
+        *at = clamped_at_run_time(b, scalar, dim, step)?;
+    }
+    let [start, end] = at;
+    let (distance, stride) =
+        if step > 0 { (b.sub(end, start)?, step) } else { (b.sub(start, end)?, step.saturating_neg()) };
+    let distance = b.binary_scalar(BinaryOp::Max, distance, 0.0)?;
+    let rounded_up = b.add_scalar(distance, (stride - 1) as f64)?;
+    let size = b.binary_scalar(BinaryOp::Div, rounded_up, stride as f64)?;
+    let size = b.bind_dim(size, "sliced", 0)?;
+    // Backwards, the clamped start may be −1; a symbol may not.
+    let start = b.add_scalar(start, if step > 0 { 0.0 } else { 1.0 })?;
+    let start = b.bind_dim(start, "start", 0)?;
+    Ok(Cut { start: if step > 0 { start } else { start - 1 }, size, step })
+}
+
+/// A bound counted from the front and held inside the axis: 0 to dim forwards, −1 to dim − 1 backwards. `None` if its
+/// sign is not known.
+fn clamped(b: &Builder, at: &Dim, dim: &Dim, step: i64) -> Option<Dim> {
+    let symbols = b.graph().symbols();
+    let (least, most) =
+        if step > 0 { (Dim::ZERO, dim.clone()) } else { (Dim::constant(-1), dim - &Dim::ONE) };
+    match at.as_const() {
+        Some(far) if far >= FAR => return Some(most),
+        Some(far) if far <= -FAR => return Some(least),
+        _ => {}
+    }
+    let range = symbols.range(at);
+    let at = if range.min >= 0 {
+        at.clone()
+    } else if range.max < 0 {
+        at + dim
+    } else {
+        return None;
+    };
+    let at = match symbols.known_le(&at, &most) {
+        Answer::Yes => at,
+        Answer::No => most,
+        Answer::Unknown => at.min(&most),
+    };
+    Some(match symbols.known_le(&least, &at) {
+        Answer::Yes => at,
+        Answer::No => least,
+        Answer::Unknown => at.max(&least),
+    })
+}
+
+fn clamped_at_run_time(b: &mut Builder, at: Value, dim: &Dim, step: i64) -> Result<Value, TypeError> {
+    let size = b.dim_value(dim)?;
+    let from_end = b.add(at, size)?;
+    let negative = b.compare_scalar(CompareOp::Lt, at, 0.0)?;
+    let at = b.select(negative, from_end, at)?;
+    let (least, most) = if step > 0 { (0.0, size) } else { (-1.0, b.add_scalar(size, -1.0)?) };
+    let at = b.min(at, most)?;
+    b.binary_scalar(BinaryOp::Max, at, least)
+}
+
+/// What the elements outside are.
+enum Mode {
+    Constant,
+    Reflect,
+    Edge,
+    Wrap,
+}
+
+fn pad(cx: &mut NodeContext<'_, '_>) -> Handled {
+    let x = cx.input(0)?;
+    let rank = cx.rank(x);
+    let mode = match cx.string("mode", "constant")?.as_str() {
+        "constant" => Mode::Constant,
+        "reflect" => Mode::Reflect,
+        "edge" => Mode::Edge,
+        "wrap" => Mode::Wrap,
+        other => return Err(cx.bad_attribute("mode", "constant, reflect, edge or wrap", other)),
+    };
+    let (counts, axes, value);
+    if cx.since() < 11 {
+        let pads = cx.ints("pads")?;
+        let pads = pads.ok_or_else(|| NodeProblem::MissingAttribute { name: "pads".to_owned() })?;
+        counts = pads.into_iter().map(Dim::constant).collect();
+        axes = None;
+        let (number, dtype) = (cx.float("value", 0.0)?, cx.dtype(x));
+        value = Some(cx.builder().scalar(number, dtype)?);
+    } else {
+        counts = cx.dims(1, "padding")?;
+        value = cx.optional(2)?;
+        axes = cx.optional_constant_ints(3, "which axes are padded")?;
+    }
+    let axes = match axes {
+        Some(axes) => axes.iter().map(|a| cx.axis(*a, rank)).collect::<Result<Vec<_>, _>>()?,
+        None => (0..rank).collect(),
+    };
+    if counts.len() != 2 * axes.len() {
+        return Err(cx.bad_input(1, "number of counts", 2 * axes.len(), counts.len()));
+    }
+    let (mut low, mut high) = (vec![Dim::ZERO; rank], vec![Dim::ZERO; rank]);
+    for (i, axis) in axes.iter().enumerate() {
+        (low[*axis], high[*axis]) = (counts[i].clone(), counts[axes.len() + i].clone());
+    }
+    let b = cx.builder();
+    Ok(match mode {
+        Mode::Constant => {
+            let value = match value {
+                Some(value) => b.reshape(value, &[])?,
+                None => b.scalar(0.0, b.dtype(x))?,
+            };
+            padded(b, x, &low, &high, value)?
+        }
+        mode => repeated(b, x, &low, &high, &mode)?,
+    }
+    .into())
+}
+
+/// Padding with a value; a negative count takes away.
+fn padded(b: &mut Builder, x: Value, low: &[Dim], high: &[Dim], value: Value) -> Result<Value, TypeError> {
+    let kept = |count: &Dim| if count.as_const().is_some_and(|c| c < 0) { Dim::ZERO } else { count.clone() };
+    let cropped = |count: &Dim| count - &kept(count);
+    let dims = b.shape(x);
+    let starts: Vec<Dim> = low.iter().map(|c| -cropped(c)).collect();
+    let ends = high.iter().map(cropped);
+    let sizes = dims.iter().zip(&starts).zip(ends).map(|((dim, start), end)| dim - start + end).collect();
+    let x = b.push1(Slice { starts, sizes, steps: vec![1; dims.rank()] }, &[x])?;
+    let op = Pad { low: low.iter().map(kept).collect(), high: high.iter().map(kept).collect() };
+    b.push1(op, &[x, value])
+}
+
+/// Padding with elements of the tensor itself: along each axis a gather by computed indices.
+fn repeated(
+    b: &mut Builder,
+    mut x: Value,
+    low: &[Dim],
+    high: &[Dim],
+    mode: &Mode,
+) -> Result<Value, TypeError> {
+    for (axis, (low, high)) in low.iter().zip(high).enumerate() {
+        if *low == Dim::ZERO && *high == Dim::ZERO {
+            continue;
+        }
+        let dim = b.dim(x, axis);
+        let length = [&dim + low + high];
+        let place = b.iota(DType::I64, &length, 0)?;
+        let offset = b.dim_value(low)?;
+        let offset = b.broadcast_to(offset, &length)?;
+        let place = b.sub(place, offset)?;
+        let last = b.dim_value(&(&dim - &Dim::ONE))?;
+        let last = b.broadcast_to(last, &length)?;
+        let source = match mode {
+            Mode::Edge | Mode::Constant => {
+                let place = b.binary_scalar(BinaryOp::Max, place, 0.0)?;
+                b.min(place, last)?
+            }
+            Mode::Wrap => {
+                let size = b.add_scalar(last, 1.0)?;
+                floored_remainder(b, place, size)?
+            }
+            Mode::Reflect => {
+                // The period is there and back without the ends twice; an axis of one element has period 1.
+                let period = b.add(last, last)?;
+                let period = b.binary_scalar(BinaryOp::Max, period, 1.0)?;
+                let there = floored_remainder(b, place, period)?;
+                let back = b.sub(period, there)?;
+                let source = b.min(there, back)?;
+                b.min(source, last)?
+            }
+        };
+        x = b.take(x, source, axis)?;
+    }
+    Ok(x)
+}
+
+/// x mod y with the sign of a positive y.
+fn floored_remainder(b: &mut Builder, x: Value, y: Value) -> Result<Value, TypeError> {
+    let remainder = b.binary(BinaryOp::Rem, x, y)?;
+    let shifted = b.add(remainder, y)?;
+    b.binary(BinaryOp::Rem, shifted, y)
+}

@@ -1,0 +1,45 @@
+//! The case table: for each operation its cases, one file a family as in `rlx-ir/src/op/`.
+//!
+//! The two matches are exhaustive, so that an operation without cases does not compile; a test checks that every name
+//! of a family has one.
+
+mod norm;
+
+use crate::case::Case;
+use rlx_ir::op::{CompositeKind, PrimitiveKind};
+
+/// The cases of a primitive.
+pub fn primitive_cases(kind: PrimitiveKind) -> Vec<Case> {
+    use PrimitiveKind::*;
+    match kind {
+        Input | Constant | Iota | DimValue | BindDim => Vec::new(),
+        Unary | Binary | Compare | Select | Cast | Bitcast | MakeComplex => Vec::new(),
+        Reshape | Transpose | Broadcast | Slice | Pad | Concat | Reverse => Vec::new(),
+        Reduce | SumTo | Cumulative | ArgReduce | Sort | TopK => Vec::new(),
+        Dot | Conv | IntegerDot => Vec::new(),
+        ReduceWindow | ReduceWindowGrad => Vec::new(),
+        Gather | GatherAlong | Scatter | ScatterAlong | DynamicSlice | DynamicUpdate | NonZero
+        | NonMaxSuppression => Vec::new(),
+        RandomBits => Vec::new(),
+        Fft => Vec::new(),
+        Dequantise => Vec::new(),
+        Cholesky | TriangularSolve | Lu | Qr | Eigh | Svd => Vec::new(),
+        If | While | Scan | Call => Vec::new(),
+        Custom => Vec::new(),
+    }
+}
+
+/// The cases of a composite.
+pub fn composite_cases(kind: CompositeKind) -> Vec<Case> {
+    use CompositeKind::*;
+    match kind {
+        RmsNorm => norm::rms_norm(),
+    }
+}
+
+/// Every case of the table.
+pub fn all() -> Vec<Case> {
+    let primitives = PrimitiveKind::ALL.iter().flat_map(|kind| primitive_cases(*kind));
+    let composites = CompositeKind::ALL.iter().flat_map(|kind| composite_cases(*kind));
+    primitives.chain(composites).collect()
+}

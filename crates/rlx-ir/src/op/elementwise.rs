@@ -61,6 +61,8 @@ names! {
         Atanh = "atanh",
         /// The error function 2/√π ∫₀ˣ e^(−t²) dt.
         Erf = "erf",
+        /// 1 − erf x, exact where erf x nears 1.
+        Erfc = "erfc",
         /// The inverse of erf.
         Erfinv = "erfinv",
         /// ln |Γ(x)|.

@@ -5,10 +5,13 @@
 //! and makes [`Op`], the parser's dispatch, and [`catalogue`], from which the documentation is generated.
 
 mod attr;
+mod axes;
 mod catalogue;
 mod custom;
+mod double_word;
 mod table;
 
+pub mod activation;
 pub mod contract;
 pub mod control;
 pub mod elementwise;
@@ -19,8 +22,10 @@ pub mod norm;
 pub mod quant;
 pub mod random;
 pub mod reduce;
+pub mod softmax;
 pub mod source;
 pub mod spectral;
+pub mod statistics;
 pub mod window;
 
 pub use attr::{Attr, Axis, Real};

@@ -169,6 +169,10 @@ table! {
         control: If, While, Scan, Call;
     }
     composites {
+        activation: Activation, LeakyRelu, PRelu, Elu, Celu, Selu, Swish, Softplus, HardSigmoid, HardTanh, Shrink,
+            Threshold, Logit, Glu, Clip;
+        softmax: Softmax;
+        statistics: Summary, Spread;
         norm: RmsNorm;
     }
 }

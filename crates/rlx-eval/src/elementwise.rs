@@ -49,6 +49,7 @@ fn float_unary(op: UnaryOp) -> Option<fn(f64) -> f64> {
         Acosh => libm::acosh,
         Atanh => libm::atanh,
         Erf => special::erf,
+        Erfc => special::erfc,
         Erfinv => special::erfinv,
         Lgamma => special::lgamma,
         Digamma => special::digamma,

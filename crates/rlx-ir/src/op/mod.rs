@@ -17,6 +17,7 @@ pub mod control;
 pub mod elementwise;
 pub mod index;
 pub mod linalg;
+pub mod loss;
 pub mod movement;
 pub mod norm;
 pub mod quant;

@@ -173,6 +173,9 @@ table! {
             Threshold, Logit, Glu, Clip;
         softmax: Softmax;
         statistics: Summary, Spread;
-        norm: RmsNorm;
+        norm: RmsNorm, LayerNorm, SkipNorm, GroupNorm, InstanceNorm, BatchNorm, BatchNormTraining, Lrn, LpNormalize,
+            MeanVarianceNorm;
+        loss: NllLoss, SoftmaxCrossEntropy, BinaryCrossEntropy, BinaryCrossEntropyWithLogits, ElementLoss, HuberLoss,
+            SmoothL1Loss, KlDivergence, CosineSimilarity, CosineEmbeddingLoss;
     }
 }

@@ -242,7 +242,7 @@ fn in_wide(
 }
 
 /// min(max(x, low), high).
-fn clamp(b: &mut Builder, x: Value, low: f64, high: f64) -> Built {
+pub(crate) fn clamp(b: &mut Builder, x: Value, low: f64, high: f64) -> Built {
     let x = b.binary_scalar(BinaryOp::Max, x, low)?;
     b.binary_scalar(BinaryOp::Min, x, high)
 }

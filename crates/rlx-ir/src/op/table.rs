@@ -177,5 +177,9 @@ table! {
             MeanVarianceNorm;
         loss: NllLoss, SoftmaxCrossEntropy, BinaryCrossEntropy, BinaryCrossEntropyWithLogits, ElementLoss, HuberLoss,
             SmoothL1Loss, KlDivergence, CosineSimilarity, CosineEmbeddingLoss;
+        sample: RandomUniform, RandomNormal, Bernoulli, Multinomial, Dropout;
+        matrix: Eye, Triangle, Diagonal, DiagonalMatrix, Trace, Outer;
+        solve: Det, SlogDet, Inverse, Solve, LeastSquares, PseudoInverse, MatrixPower, MatrixExp;
+        manifold: BiMap, SpectralMap, ReEig, AffineInvariantDistance, SpdGeodesic, KarcherMean, SpdBatchNorm;
     }
 }

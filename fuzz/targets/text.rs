@@ -3,6 +3,7 @@
 
 #![no_main]
 
+use rlx::ir::DType;
 use rlx::ir::text::{ParseOptions, parse, parse_with, print_with_constants};
 use rlx_fuzz as _;
 
@@ -11,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(graph) = parse(text) else { return };
     assert_eq!(rlx::ir::verify(&graph), Ok(()));
     let printed = print_with_constants(&graph);
-    let constant = |hash| printed.constants.get(&hash).cloned();
+    let constant = |hash: u128, _: DType, _: &[usize]| printed.constants.get(&hash).cloned();
     let options = ParseOptions { constant: Some(&constant), custom: None };
     assert_eq!(parse_with(&printed.text, &options), Ok(graph), "{}", printed.text);
 });

@@ -52,6 +52,15 @@ impl Oracle {
 
     /// The outputs on inputs given in order. With [`Precision::Wide`], outputs of float types are f64 (and c128).
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, EvalError> {
+        self.run_watched(inputs, &|_, _| {})
+    }
+
+    /// The same; `progress` is told how many of the graph's nodes have run, and how many there are.
+    pub fn run_watched(
+        &self,
+        inputs: &[Literal],
+        progress: &dyn Fn(usize, usize),
+    ) -> Result<Vec<Literal>, EvalError> {
         let names: Vec<(&str, &TensorType)> = self.graph.input_types().collect();
         if let Some((name, expected)) = names.get(inputs.len()) {
             return Err(EvalError::MissingInput { name: name.to_string(), expected: (*expected).clone() });
@@ -74,7 +83,7 @@ impl Oracle {
         }
         let live = Cell::new(0);
         let run = Run { options: &self.options, live: &live };
-        let outputs = run.graph(&self.graph, tensors, Bindings::new())?;
+        let outputs = run.watched_graph(&self.graph, tensors, Bindings::new(), progress)?;
         outputs
             .iter()
             .zip(self.graph.outputs())
@@ -137,7 +146,17 @@ impl Run<'_> {
         &self,
         graph: &Graph,
         inputs: Vec<Tensor>,
+        bindings: Bindings,
+    ) -> Result<Vec<Tensor>, EvalError> {
+        self.watched_graph(graph, inputs, bindings, &|_, _| {})
+    }
+
+    fn watched_graph(
+        &self,
+        graph: &Graph,
+        inputs: Vec<Tensor>,
         mut bindings: Bindings,
+        progress: &dyn Fn(usize, usize),
     ) -> Result<Vec<Tensor>, EvalError> {
         for ((name, expected), tensor) in graph.input_types().zip(&inputs) {
             bind_sizes(expected, tensor, &mut bindings).map_err(|cause| EvalError::InputSize {
@@ -166,6 +185,7 @@ impl Run<'_> {
                 locations: node.locations.clone(),
                 fault: Box::new(fault),
             };
+            progress(id.index(), graph.nodes().len());
             while let Some(check) = checks.next_if(|c| c.node <= id) {
                 holds(&check.check, &bindings).map_err(fail)?;
             }

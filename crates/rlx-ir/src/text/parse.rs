@@ -29,11 +29,14 @@ pub struct ParseError {
     pub found: String,
 }
 
+/// Finds a constant that a text names by hash, element type and sizes.
+pub type FindConstant<'a> = dyn Fn(u128, DType, &[usize]) -> Option<Literal> + 'a;
+
 /// What a text may refer to.
 #[derive(Default)]
 pub struct ParseOptions<'a> {
-    /// Finds a constant by its hash.
-    pub constant: Option<&'a dyn Fn(u128) -> Option<Literal>>,
+    /// Finds a constant by its hash, element type and sizes.
+    pub constant: Option<&'a FindConstant<'a>>,
     /// Finds a custom operation by name and attributes.
     pub custom: Option<&'a dyn Fn(&str, &str) -> Option<Custom>>,
 }
@@ -352,7 +355,7 @@ impl<'a> Parser<'a> {
 
     fn stored_constant(&self, t: &TensorType, dims: &[usize], hash: &str) -> Result<Literal, ParseError> {
         let known = u128::from_str_radix(hash, 16).ok().filter(|_| hash.len() == 32);
-        let find = |hash| self.options.constant.and_then(|find| find(hash));
+        let find = |hash| self.options.constant.and_then(|find| find(hash, t.dtype, dims));
         match known.and_then(find) {
             Some(literal) if literal.dtype() == t.dtype && literal.dims() == dims => Ok(literal),
             Some(literal) => Err(self.error(&t.to_string(), &literal.tensor_type().to_string())),

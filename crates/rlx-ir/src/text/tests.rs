@@ -53,7 +53,7 @@ fn rich_graph() -> Graph {
 fn what_is_printed_reads_back_equal() {
     let graph = rich_graph();
     let printed = print_with_constants(&graph);
-    let constant = |hash| printed.constants.get(&hash).cloned();
+    let constant = |hash: u128, _: DType, _: &[usize]| printed.constants.get(&hash).cloned();
     let options = ParseOptions { constant: Some(&constant), custom: None };
     let read = parse_with(&printed.text, &options).unwrap_or_else(|e| panic!("{e}\n{}", printed.text));
     assert_eq!(read, graph, "{}", printed.text);

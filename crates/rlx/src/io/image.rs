@@ -220,6 +220,10 @@ pub fn decode_png(bytes: &[u8], byte_limit: u64) -> Result<Image, ImageError> {
         return Err(ImageError::Truncated { width, height, file_bytes: bytes.len() as u64 });
     }
     let mut reader = decoder.read_info().map_err(decoding_error)?;
+    // The decoder expands colours in threes and panics on a rest.
+    if reader.info().palette.as_ref().is_some_and(|palette| !palette.len().is_multiple_of(3)) {
+        return Err(ImageError::Malformed("its palette is no whole number of colours".to_owned()));
+    }
     let (channels, depth) = sample_layout(&reader)?;
     let sample_bytes = if depth == png::BitDepth::Sixteen { 2 } else { 1 };
     let total = u128::from(width) * u128::from(height) * channels.count() as u128 * sample_bytes;
@@ -363,6 +367,19 @@ mod tests {
         let image = decode_png(&palette_picture(), DEFAULT_BYTE_LIMIT).unwrap();
         assert_eq!(image.channels(), Channels::Rgb);
         assert_eq!(image.into_u8(), [10, 20, 30, 40, 50, 60]);
+    }
+
+    #[test]
+    fn a_palette_that_ends_within_a_colour_is_refused() {
+        let mut picture = palette_picture();
+        let at = picture.windows(4).position(|w| w == b"PLTE").unwrap();
+        let length = u32::from_be_bytes(picture[at - 4..at].try_into().unwrap());
+        picture[at - 4..at].copy_from_slice(&(length - 2).to_be_bytes());
+        let end = at + 4 + length as usize;
+        picture.drain(end - 2..end);
+        let crc = crc32(&picture[at..end - 2]);
+        picture[end - 2..end + 2].copy_from_slice(&crc.to_be_bytes());
+        assert!(matches!(decode_png(&picture, DEFAULT_BYTE_LIMIT), Err(ImageError::Malformed(_))));
     }
 
     #[test]

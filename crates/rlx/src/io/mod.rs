@@ -5,5 +5,6 @@
 
 pub mod audio;
 pub mod image;
+pub mod literal;
 pub mod npy;
 pub mod npz;

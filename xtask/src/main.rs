@@ -5,6 +5,7 @@
 //! tests) it fetches by itself into a cache outside the clone, checked by hash; see
 //! [`context::Cache`].
 
+mod cases;
 mod checks;
 mod conformance;
 mod context;
@@ -42,6 +43,8 @@ struct Arguments {
 enum Task {
     /// Run every test: unit and file tests, documentation examples, conformance, fuzzing
     Test(test::Options),
+    /// Run the case table on a backend
+    Cases(cases::Options),
     /// Check formatting, lints and documentation; warnings are errors
     Check,
     /// Fetch the real models that tests use, each checked by its hash
@@ -66,6 +69,7 @@ fn main() -> anyhow::Result<()> {
     let context = Context::new(arguments.cache)?;
     match arguments.task {
         Task::Test(options) => test::run(&context, &options),
+        Task::Cases(options) => cases::run(&options),
         Task::Check => checks::run(&context),
         Task::FetchModels(options) => models::run(&context, &options),
         Task::Venv => venv::run(&context),

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::context::Context;
-use crate::{fuzz, process};
+use crate::{cases, fuzz, process};
 
 /// The cargo profile of tests and checks; see the workspace's `Cargo.toml`.
 pub(crate) const PROFILE: &str = "ci";
@@ -34,6 +34,7 @@ struct Stage {
 const STAGES: &[Stage] = &[
     Stage { name: "tests", run: |context, _| tests(context) },
     Stage { name: "doc-tests", run: |context, _| doc_tests(context) },
+    Stage { name: "cases", run: |_, _| cases::stage() },
     Stage { name: "fuzz", run: |context, options| fuzz_all(context, options.fuzz_seconds) },
 ];
 

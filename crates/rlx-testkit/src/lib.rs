@@ -33,18 +33,22 @@
 //! Values of outside references stand in `golden/<family>.case`, written by `references/cases/<family>.py` and read by
 //! [`golden()`]; the format is that of the file tests ([`mod@format`]).
 //!
-//! Every case is run as it is, again with each operand as a view of another array, and in f64 throughout; all must
-//! agree.
+//! Every case is run as it is, again with each operand as a view of another array ([`views`]), and in f64
+//! throughout; all must agree. [`table::run_table`] runs them on a [`Backend`].
 
 pub mod array;
 pub mod backend;
 pub mod case;
 pub mod cases;
+pub mod compare;
 pub mod format;
 pub mod golden;
+pub mod oracle;
 pub mod peak_allocation;
 pub mod random;
+pub mod table;
 pub mod tolerance;
+pub mod views;
 
 pub use array::Array;
 pub use backend::{Backend, BackendError};
@@ -53,5 +57,7 @@ pub use case::{
     for_sizes, i32s, i64s, literal, op_case, u8s,
 };
 pub use golden::golden;
+pub use oracle::Eval;
 pub use random::{Domain, Random};
+pub use table::{Report, run_case, run_table};
 pub use tolerance::{Magnitude, Tolerance};

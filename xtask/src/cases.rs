@@ -1,0 +1,88 @@
+//! `cargo xtask cases`: the case table on a backend.
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use rlx_testkit::{Backend, Cost, Eval, run_table};
+
+use crate::report;
+
+/// How many cases run side by side.
+const THREADS: usize = 2;
+
+/// Options of `cargo xtask cases`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The backend
+    #[arg(long, default_value = "eval")]
+    backend: BackendName,
+
+    /// Run only cases whose title, `operation/case`, contains this
+    #[arg(long, default_value = "")]
+    filter: String,
+
+    /// Run costly cases as well
+    #[arg(long, default_value = "medium")]
+    cost: MostCost,
+
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BackendName {
+    /// The oracle
+    Eval,
+}
+
+/// The greatest cost of the cases that run; costlier ones give way to their small twins.
+#[derive(Clone, Copy, ValueEnum)]
+enum MostCost {
+    /// Milliseconds
+    Small,
+    /// About a second
+    Medium,
+    /// Seconds and gigabytes
+    Expensive,
+}
+
+/// Runs the table; an error if a case fails, or if an operation has no case and no filter is set.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    let summary = run_backend(options)?;
+    eprintln!("{summary}");
+    Ok(())
+}
+
+/// The table on the oracle, as a stage of the tests.
+pub(crate) fn stage() -> anyhow::Result<String> {
+    let (backend, cost) = (BackendName::Eval, MostCost::Medium);
+    run_backend(&Options { backend, filter: String::new(), cost, json: false })
+}
+
+fn run_backend(options: &Options) -> anyhow::Result<String> {
+    let backend: &dyn Backend = match options.backend {
+        BackendName::Eval => &Eval,
+    };
+    let cost = match options.cost {
+        MostCost::Small => Cost::Small,
+        MostCost::Medium => Cost::Medium,
+        MostCost::Expensive => Cost::Expensive,
+    };
+    let report = run_table(backend, &options.filter, cost, THREADS);
+    for (title, reason) in &report.failed {
+        eprintln!("FAILED {title}\n    {}", reason.replace('\n', "\n    "));
+    }
+    if options.json {
+        report::print_json(&report.to_json())?;
+    }
+    if !report.failed.is_empty() {
+        bail!("{} of {} cases failed on {}", report.failed.len(), report.cases, report.backend);
+    }
+    if options.filter.is_empty() && !report.uncovered.is_empty() {
+        bail!("operations without cases: {}", report.uncovered.join(", "));
+    }
+    Ok(format!(
+        "{} cases on {}, {} left out by cost; {} of {} operations",
+        report.cases, report.backend, report.left_out, report.ops_covered, report.ops_total
+    ))
+}

@@ -18,7 +18,7 @@ pub(crate) struct Options {
 
 /// Every page, by its path from the root.
 fn pages() -> Vec<(&'static str, String)> {
-    vec![("docs/operations.md", operations())]
+    vec![("docs/operations.md", operations()), ("docs/onnx-coverage.md", onnx_coverage())]
 }
 
 /// Writes the pages, or checks them.
@@ -52,6 +52,37 @@ fn row(page: &mut String, info: &OpInfo) {
     let fields: Vec<String> =
         info.fields.iter().map(|(name, ty, _)| format!("`{name}: {}`", ty.replace(' ', ""))).collect();
     let _ = writeln!(page, "| `{}` | {} | {} |", info.name, sentence(info.doc), fields.join(", "));
+}
+
+/// The table of ONNX operators.
+fn onnx_coverage() -> String {
+    let all = rlx::onnx::coverage();
+    let mut page = String::from(
+        "# ONNX operators\n\nMade by `cargo xtask docs` from the importer's own table in `crates/rlx-onnx/src/ops`; \
+         do not edit.\n\n",
+    );
+    let _ = writeln!(
+        page,
+        "{} operators import, in operator sets up to {}. An operator that is not listed is refused when a model is \
+         opened; all such operators of a model are named at once, with the nodes that use them. Where an attribute or \
+         a type of a listed operator cannot be honoured, that node is refused by name.",
+        all.len(),
+        rlx::onnx::NEWEST_OPSET
+    );
+    let mut domains: Vec<&str> = all.iter().map(|c| c.domain).collect();
+    domains.sort_unstable();
+    domains.dedup();
+    for domain in domains {
+        let title = if domain.is_empty() { "ai.onnx" } else { domain };
+        let _ = writeln!(page, "\n## {title}\n\n| operator | family | versions that differ |\n|---|---|---|");
+        let mut rows: Vec<_> = all.iter().filter(|c| c.domain == domain).collect();
+        rows.sort_by_key(|c| c.operator);
+        for row in rows {
+            let since: Vec<String> = row.since.iter().map(i64::to_string).collect();
+            let _ = writeln!(page, "| {} | {} | {} |", row.operator, row.family, since.join(", "));
+        }
+    }
+    page
 }
 
 /// The table of operations.

@@ -13,6 +13,7 @@ mod demo;
 mod docs;
 mod fuzz;
 mod models;
+mod parity;
 mod process;
 mod references;
 mod report;
@@ -53,6 +54,8 @@ enum Task {
     Venv,
     /// Run the real models under onnxruntime, and print where their outputs are
     References(references::Options),
+    /// Compare the real models with onnxruntime
+    ParityOnnx(parity::Options),
     /// Conformance tests of other projects
     #[command(subcommand)]
     Conformance(conformance::Task),
@@ -74,6 +77,7 @@ fn main() -> anyhow::Result<()> {
         Task::FetchModels(options) => models::run(&context, &options),
         Task::Venv => venv::run(&context),
         Task::References(options) => references::run(&context, &options),
+        Task::ParityOnnx(options) => parity::run(&context, &options),
         Task::Conformance(task) => conformance::run(&context, &task),
         Task::Docs(options) => docs::run(&context, &options),
         Task::Fuzz(options) => fuzz::run(&context, &options),

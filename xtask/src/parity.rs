@@ -1,0 +1,181 @@
+//! `cargo xtask parity-onnx`: the real models against onnxruntime, on realistic inputs, step by step where they have
+//! a state.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use rlx::eval::{EvalOptions, Oracle};
+use rlx::io::literal::literal_from_npy;
+use rlx::io::npz::{NpzOptions, read_npz};
+use rlx::ir::{DType, Literal};
+use rlx::{Model, ModelOptions};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::references::{ModelCase, model_cases};
+use crate::report;
+
+/// The bound on |ours − onnxruntime's|, relative to the range of the output (its greatest magnitude): both sum in f32
+/// in different orders, so the difference is a few ε₃₂ = 6e-8 a layer; 1e-4 is what remains of that after the deepest
+/// of these models.
+const RELATIVE_BOUND: f64 = 1e-4;
+
+/// Models in which a difference of rounding is magnified: the bound is what onnxruntime's own results differ by with
+/// and without its graph optimisations on these inputs, rounded up.
+const SENSITIVE: &[(&str, f64)] = &[("basic_pitch", 4e-4)];
+
+/// Options of `cargo xtask parity-onnx`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What computes
+    #[arg(long, value_enum, default_value_t = Backend::Eval)]
+    backend: Backend,
+
+    /// Only cases whose name contains this
+    #[arg(long, default_value = "")]
+    filter: String,
+
+    /// Print `{"ok","failed","models":[{"name","max_err","tolerance","ok"}]}` as the last line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Backend {
+    /// The oracle
+    Eval,
+}
+
+/// What came out for one case.
+struct Outcome {
+    max_error: f64,
+    tolerance: f64,
+    ok: bool,
+}
+
+/// Runs the task.
+pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
+    let Backend::Eval = options.backend;
+    let mut rows = Vec::new();
+    let (mut ok, mut failed) = (0, 0);
+    for case in model_cases(context)? {
+        if !case.name.contains(&options.filter) {
+            continue;
+        }
+        let start = Instant::now();
+        let outcome = compare(&case);
+        let seconds = start.elapsed().as_secs_f64();
+        match &outcome {
+            Ok(o) if o.ok => ok += 1,
+            _ => failed += 1,
+        }
+        let row = match outcome {
+            Ok(o) => {
+                let mark = if o.ok { "ok    " } else { "FAILED" };
+                eprintln!("{mark} {:<28} {:.3e} of {:.3e}, {seconds:.1} s", case.name, o.max_error, o.tolerance);
+                json!({ "name": case.name, "max_err": o.max_error, "tolerance": o.tolerance, "ok": o.ok })
+            }
+            Err(error) => {
+                eprintln!("FAILED {:<28} {error:#}", case.name);
+                json!({
+                    "name": case.name, "max_err": null, "tolerance": null, "ok": false,
+                    "error": format!("{error:#}"),
+                })
+            }
+        };
+        rows.push(row);
+    }
+    if options.json {
+        report::print_json(&json!({ "ok": ok, "failed": failed, "models": rows }))?;
+    }
+    if failed > 0 {
+        bail!("{failed} of {} models differ from onnxruntime", ok + failed);
+    }
+    if ok == 0 {
+        bail!("no case is called {:?}", options.filter);
+    }
+    Ok(())
+}
+
+type Arrays = BTreeMap<String, Literal>;
+
+fn arrays(path: &std::path::Path) -> anyhow::Result<Arrays> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    read_npz(&bytes, &NpzOptions::default())?
+        .into_iter()
+        .map(|(name, array)| Ok((name, literal_from_npy(array, None)?)))
+        .collect()
+}
+
+/// Index `step` of the first axis.
+fn slice(literal: &Literal, step: usize) -> anyhow::Result<Literal> {
+    let (steps, dims) = literal.dims().split_first().context("a stepped array has axes")?;
+    let size = literal.bytes().len() / (*steps).max(1);
+    let bytes = literal.bytes().slice(step * size..(step + 1) * size);
+    Ok(Literal::new(literal.dtype(), dims, bytes)?)
+}
+
+fn compare(case: &ModelCase) -> anyhow::Result<Outcome> {
+    let model = Model::open(&case.model, &ModelOptions::default())?;
+    let oracle = Oracle::new(&model.graph, EvalOptions::default())?;
+    let (inputs, expected) = (arrays(&case.inputs)?, arrays(&case.outputs)?);
+    let steps = match case.per_step.first() {
+        Some(name) => Some(*inputs.get(name).context("a stepped input")?.dims().first().context("its steps")?),
+        None => None,
+    };
+    let mut states: Arrays = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for step in 0..steps.unwrap_or(1) {
+        let mut given = Vec::new();
+        for (name, _) in model.graph.input_types() {
+            let array = inputs.get(name).with_context(|| format!("no array for input {name:?}"))?;
+            let value = match states.get(name) {
+                Some(state) => state.clone(),
+                None if case.per_step.iter().any(|n| n == name) => slice(array, step)?,
+                None => array.clone(),
+            };
+            given.push((name.to_string(), value));
+        }
+        for (name, value) in oracle.run_named(&given)? {
+            found.entry(name.clone()).or_default().extend(numbers(&value)?);
+            if let Some((input, _)) = case.states.iter().find(|(_, output)| *output == name) {
+                states.insert(input.clone(), value);
+            }
+        }
+    }
+    let relative = SENSITIVE.iter().find(|(name, _)| case.name.starts_with(name)).map_or(RELATIVE_BOUND, |s| s.1);
+    let mut worst = Outcome { max_error: 0.0, tolerance: 0.0, ok: true };
+    for (name, array) in &expected {
+        let expected = numbers(array)?;
+        let found = found.get(name).with_context(|| format!("no output {name:?}"))?;
+        if found.len() != expected.len() {
+            bail!("output {name:?}: {} elements, onnxruntime has {}", found.len(), expected.len());
+        }
+        let range = expected.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let tolerance = relative * range;
+        let mut error = 0.0f64;
+        for (f, e) in found.iter().zip(&expected) {
+            // Any NaN equals any NaN; a NaN on one side only is no small difference.
+            let difference = if f.is_nan() && e.is_nan() || f == e { 0.0 } else { (f - e).abs() };
+            error = if difference.is_nan() { f64::INFINITY } else { error.max(difference) };
+        }
+        let ok = error <= tolerance;
+        // The output that uses most of its bound stands for the model.
+        if !ok || error * worst.tolerance >= worst.max_error * tolerance {
+            worst = Outcome { max_error: error, tolerance, ok: worst.ok && ok };
+        }
+    }
+    Ok(worst)
+}
+
+fn numbers(literal: &Literal) -> anyhow::Result<Vec<f64>> {
+    let wide = || literal.to_i64_vec().map(|v| v.into_iter().map(|x| x as f64).collect());
+    match literal.dtype() {
+        DType::F32 => literal.to_vec::<f32>().map(|v| v.into_iter().map(f64::from).collect()),
+        DType::F64 => literal.to_vec::<f64>(),
+        _ => wide(),
+    }
+    .with_context(|| format!("outputs of {} are not compared", literal.dtype()))
+}

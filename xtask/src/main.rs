@@ -13,6 +13,7 @@ mod demo;
 mod docs;
 mod fuzz;
 mod models;
+mod onnx_nodes;
 mod parity;
 mod process;
 mod references;
@@ -59,6 +60,8 @@ enum Task {
     /// Conformance tests of other projects
     #[command(subcommand)]
     Conformance(conformance::Task),
+    /// Run the node tests of ONNX through the importer and a backend
+    OnnxNodes(onnx_nodes::Options),
     /// Write the pages that are made from the code's tables
     Docs(docs::Options),
     /// Fuzz what reads files from outside
@@ -79,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         Task::References(options) => references::run(&context, &options),
         Task::ParityOnnx(options) => parity::run(&context, &options),
         Task::Conformance(task) => conformance::run(&context, &task),
+        Task::OnnxNodes(options) => onnx_nodes::run(&context, &options),
         Task::Docs(options) => docs::run(&context, &options),
         Task::Fuzz(options) => fuzz::run(&context, &options),
         Task::Demo(options) => demo::run(&context, &options),

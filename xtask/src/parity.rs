@@ -74,7 +74,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
         let row = match outcome {
             Ok(o) => {
                 let mark = if o.ok { "ok    " } else { "FAILED" };
-                eprintln!("{mark} {:<28} {:.3e} of {:.3e}, {seconds:.1} s", case.name, o.max_error, o.tolerance);
+                eprintln!(
+                    "{mark} {:<28} {:.3e} of {:.3e}, {seconds:.1} s",
+                    case.name, o.max_error, o.tolerance
+                );
                 json!({ "name": case.name, "max_err": o.max_error, "tolerance": o.tolerance, "ok": o.ok })
             }
             Err(error) => {
@@ -122,7 +125,9 @@ fn compare(case: &ModelCase) -> anyhow::Result<Outcome> {
     let oracle = Oracle::new(&model.graph, EvalOptions::default())?;
     let (inputs, expected) = (arrays(&case.inputs)?, arrays(&case.outputs)?);
     let steps = match case.per_step.first() {
-        Some(name) => Some(*inputs.get(name).context("a stepped input")?.dims().first().context("its steps")?),
+        Some(name) => {
+            Some(*inputs.get(name).context("a stepped input")?.dims().first().context("its steps")?)
+        }
         None => None,
     };
     let mut states: Arrays = BTreeMap::new();
@@ -145,7 +150,8 @@ fn compare(case: &ModelCase) -> anyhow::Result<Outcome> {
             }
         }
     }
-    let relative = SENSITIVE.iter().find(|(name, _)| case.name.starts_with(name)).map_or(RELATIVE_BOUND, |s| s.1);
+    let relative =
+        SENSITIVE.iter().find(|(name, _)| case.name.starts_with(name)).map_or(RELATIVE_BOUND, |s| s.1);
     let mut worst = Outcome { max_error: 0.0, tolerance: 0.0, ok: true };
     for (name, array) in &expected {
         let expected = numbers(array)?;

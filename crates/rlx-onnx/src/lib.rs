@@ -6,6 +6,7 @@
 //! ([`coverage()`]) what each node becomes.
 
 mod attributes;
+pub mod data;
 pub mod error;
 pub mod external;
 pub mod file;
@@ -24,6 +25,7 @@ mod registry;
 mod scan;
 mod scope;
 pub mod sparse;
+mod subgraph;
 pub mod tensor;
 pub mod values;
 

@@ -115,3 +115,12 @@ fn reads_of_graph<'m>(graph: &'m GraphProto, read: &mut FxHashSet<&'m str>) {
     }
     read.extend(inside);
 }
+
+/// The names that graphs read from outside, sorted.
+pub(crate) fn free_names<'m>(graphs: impl IntoIterator<Item = &'m GraphProto>) -> Vec<&'m str> {
+    let mut read = FxHashSet::default();
+    graphs.into_iter().for_each(|graph| reads_of_graph(graph, &mut read));
+    let mut names: Vec<&str> = read.into_iter().collect();
+    names.sort_unstable();
+    names
+}

@@ -143,16 +143,7 @@ impl<'m> Importer<'m> {
 
     /// A new body inside the innermost one. Symbols have one meaning in all bodies.
     pub(crate) fn open_body(&mut self, name: &str) {
-        let around = self.builder();
-        let mut builder = Builder::new(name);
-        for (symbol, info) in around.graph().symbols().iter() {
-            builder.declare(symbol.clone(), info.clone());
-        }
-        if let Some(folder) = around.folder() {
-            builder.set_folder(folder);
-        }
-        let locations = around.locations().clone();
-        builder.set_locations(locations);
+        let builder = self.builder().subgraph(name);
         self.bodies.push(Body::new(builder));
     }
 

@@ -43,6 +43,7 @@ pub mod cases;
 pub mod compare;
 pub mod format;
 pub mod golden;
+pub mod onnx_nodes;
 pub mod oracle;
 pub mod peak_allocation;
 pub mod random;

@@ -4,6 +4,7 @@
 //! file's `OPERATORS` with the operator set versions that changed its schema. A new family is one line here.
 
 mod cast;
+mod control;
 mod elementwise;
 mod generate;
 mod index;
@@ -11,6 +12,7 @@ mod logical;
 mod matrix;
 mod order;
 mod reduce;
+mod sequence;
 mod shape;
 mod slice;
 
@@ -19,6 +21,7 @@ use crate::registry::Operator;
 /// Every family and its operators.
 pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("cast", cast::OPERATORS),
+    ("control", control::OPERATORS),
     ("elementwise", elementwise::OPERATORS),
     ("generate", generate::OPERATORS),
     ("index", index::OPERATORS),
@@ -26,6 +29,7 @@ pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("matrix", matrix::OPERATORS),
     ("order", order::OPERATORS),
     ("reduce", reduce::OPERATORS),
+    ("sequence", sequence::OPERATORS),
     ("shape", shape::OPERATORS),
     ("slice", slice::OPERATORS),
 ];

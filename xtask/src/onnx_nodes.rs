@@ -1,0 +1,119 @@
+//! The node tests of ONNX through the importer and a backend, held to a ratchet: a case that passed once must go on
+//! passing.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use rlx_testkit::onnx_nodes::{NodeResult, Outcome, oracle, run_case};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::{conformance, report};
+
+/// What runs the imported graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Backend {
+    /// The oracle.
+    Eval,
+}
+
+/// Options of `cargo xtask onnx-nodes`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What runs the graphs
+    #[arg(long, value_enum, default_value_t = Backend::Eval)]
+    backend: Backend,
+    /// Only cases whose name contains this; the ratchet is then left alone
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// Add newly passing cases to the ratchet file
+    #[arg(long)]
+    bless: bool,
+    /// Print `{"pass","refused","wrong","panic","unverifiable","total","pinned"}` as the last line
+    #[arg(long)]
+    json: bool,
+}
+
+/// The cases that must pass, one name a line.
+fn ratchet(context: &Context, backend: Backend) -> PathBuf {
+    match backend {
+        Backend::Eval => context.file("results/onnx-nodes-eval.txt"),
+    }
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
+    let folder = conformance::onnx_node_tests(context)?;
+    let index = std::fs::read_to_string(folder.join("index.json"))?;
+    let index: serde_json::Value = serde_json::from_str(&index)?;
+    let cases = index["cases"].as_array().context("the index has no cases")?;
+    let names: Vec<&str> = cases.iter().filter_map(|case| case["name"].as_str()).collect();
+    let wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
+    let evaluate = match options.backend {
+        Backend::Eval => oracle,
+    };
+    // A panic is a result here; its message goes with the case.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut results = Vec::new();
+    for name in names.into_iter().filter(|name| wanted(name)) {
+        results.push((name, run_case(&folder.join(name), &evaluate)));
+    }
+    std::panic::set_hook(hook);
+    let passing: BTreeSet<&str> =
+        results.iter().filter(|(_, r)| r.outcome == Outcome::Pass).map(|(name, _)| *name).collect();
+    for (name, result) in &results {
+        if let Some(text) = shown(result) {
+            eprintln!("{name}: {text}");
+        }
+    }
+    let count = |matches: fn(&Outcome) -> bool| results.iter().filter(|(_, r)| matches(&r.outcome)).count();
+    let summary = json!({
+        "pass": passing.len(),
+        "refused": count(|o| matches!(o, Outcome::Refused(_))),
+        "wrong": count(|o| matches!(o, Outcome::Wrong(_))),
+        "panic": count(|o| matches!(o, Outcome::Panic(_))),
+        "unverifiable": count(|o| matches!(o, Outcome::Unverifiable)),
+        "total": results.len(),
+        "pinned": results.iter().filter(|(_, r)| !r.pinned.is_empty()).count(),
+    });
+    if options.json {
+        report::print_json(&summary)?;
+    } else {
+        eprintln!("{summary}");
+    }
+    if options.filter.is_some() {
+        return Ok(());
+    }
+    hold(&ratchet(context, options.backend), &passing, options.bless)
+}
+
+/// What a person reads of a case that does not simply pass.
+fn shown(result: &NodeResult) -> Option<String> {
+    Some(match &result.outcome {
+        Outcome::Pass | Outcome::Unverifiable => return None,
+        Outcome::Refused(text) => format!("refused: {text}"),
+        Outcome::Wrong(text) => format!("WRONG: {text}"),
+        Outcome::Panic(text) => format!("PANIC: {text}"),
+    })
+}
+
+/// Fails if a case of the file does not pass; with `bless`, writes the file anew with the cases that do.
+fn hold(file: &std::path::Path, passing: &BTreeSet<&str>, bless: bool) -> anyhow::Result<()> {
+    let held = std::fs::read_to_string(file).unwrap_or_default();
+    let lost: Vec<&str> = held.lines().filter(|name| !passing.contains(name)).collect();
+    let gained = passing.iter().filter(|name| !held.lines().any(|held| held == **name)).count();
+    if !lost.is_empty() {
+        bail!("{} cases passed before and do not now: {}", lost.len(), lost.join(", "));
+    }
+    if gained > 0 && bless {
+        let names: Vec<&str> = passing.iter().copied().collect();
+        std::fs::create_dir_all(file.parent().context("the file's folder")?)?;
+        std::fs::write(file, names.join("\n") + "\n")?;
+        eprintln!("{gained} cases more in {}", file.display());
+    } else if gained > 0 {
+        eprintln!("{gained} cases pass that {} does not hold; --bless adds them", file.display());
+    }
+    Ok(())
+}

@@ -98,6 +98,13 @@ impl Builder {
         self.cast(value, dtype)
     }
 
+    /// A size in the sizes and element type of `x`.
+    pub fn dim_like(&mut self, dim: &Dim, x: Value) -> Built {
+        let t = self.type_of(x).clone();
+        let value = self.dim_as(dim, t.dtype)?;
+        self.broadcast_to(value, t.dims())
+    }
+
     /// Sizes as an i64 vector.
     pub fn dims_value(&mut self, dims: &[Dim]) -> Built {
         if dims.is_empty() {

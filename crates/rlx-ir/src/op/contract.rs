@@ -188,6 +188,11 @@ impl OpDef for IntegerDot {
     }
 }
 
+/// The size of an axis with `dilation − 1` zeros between neighbours.
+pub(crate) fn dilated(size: &Dim, dilation: i64) -> Dim {
+    if dilation == 1 { size.clone() } else { ((size - 1) * dilation + 1).max(&Dim::ZERO) }
+}
+
 /// ⌊(padded − window) / stride⌋ + 1 windows fit; negative if the window is much larger than the padded axis.
 /// `size` is dilated by `lhs_dilation`, `window` by `rhs_dilation`.
 pub(crate) fn window_count(
@@ -198,8 +203,7 @@ pub(crate) fn window_count(
     rhs_dilation: i64,
     stride: i64,
 ) -> Dim {
-    let dilated =
-        if lhs_dilation == 1 { size.clone() } else { ((size - 1) * lhs_dilation + 1).max(&Dim::ZERO) };
+    let dilated = dilated(size, lhs_dilation);
     let reach = (window - 1) * rhs_dilation + 1;
     let room = dilated + &padding.0 + &padding.1 - reach;
     room.floor_div(&stride.into()) + 1

@@ -44,7 +44,7 @@ operation! {
         strides: Vec<i64>,
         /// Distance of neighbours in a window.
         dilations: Vec<i64>,
-        /// Elements added before and after each axis.
+        /// Elements added before and after each axis; negative: a crop.
         padding: Vec<(Dim, Dim)>,
     }
 }
@@ -60,7 +60,7 @@ operation! {
         strides: Vec<i64>,
         /// Distance of neighbours in a window.
         dilations: Vec<i64>,
-        /// Elements added before and after each axis.
+        /// Elements added before and after each axis; negative: a crop.
         padding: Vec<(Dim, Dim)>,
     }
 }

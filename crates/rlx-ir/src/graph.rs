@@ -6,7 +6,7 @@
 use crate::dim::{Dim, Symbol, Symbols};
 use crate::error::Locations;
 use crate::infer::{Check, Types};
-use crate::op::{Op, Primitive};
+use crate::op::{Composite, Op, Primitive};
 use crate::types::TensorType;
 use smallvec::SmallVec;
 use std::fmt;
@@ -173,7 +173,12 @@ impl Graph {
     pub fn bound_by(&self, id: NodeId) -> SmallVec<[Symbol; 1]> {
         let node = self.node(id);
         let mut symbols = SmallVec::new();
-        let Op::Primitive(primitive) = &node.op else { return symbols };
+        let primitive = match &node.op {
+            Op::Primitive(primitive) => primitive,
+            Op::Composite(Composite::Compress(op)) => return SmallVec::from_elem(op.count.clone(), 1),
+            Op::Composite(Composite::Unique(op)) => return SmallVec::from_elem(op.count.clone(), 1),
+            Op::Composite(_) => return symbols,
+        };
         match primitive {
             Primitive::BindDim(bind) => symbols.push(bind.symbol.clone()),
             Primitive::Input(_)

@@ -12,6 +12,7 @@ mod double_word;
 mod table;
 
 pub mod activation;
+pub mod arrange;
 pub mod average_pool;
 pub mod contract;
 pub mod control;
@@ -35,9 +36,11 @@ pub mod source;
 pub mod spectral;
 pub mod statistics;
 pub mod resize;
+pub mod selection;
 pub mod source;
 pub mod spectral;
 pub mod unfold;
+pub mod vision;
 pub mod window;
 
 pub use attr::{Attr, Axis, Real};

@@ -187,5 +187,8 @@ table! {
         unfold: Im2col, Col2im;
         convolution: ConvBias, ConvTranspose, ConvInputGrad, ConvWeightGrad, CausalConv;
         resize: Resize;
+        arrange: DepthToSpace, SpaceToDepth, Tile, RepeatElements, Roll, PadFrom, CenterCropPad, OneHot, ReverseSequence;
+        selection: Compress, Unique;
+        vision: GridSample, AffineGrid, DeformConv;
     }
 }

@@ -190,5 +190,8 @@ table! {
         arrange: DepthToSpace, SpaceToDepth, Tile, RepeatElements, Roll, PadFrom, CenterCropPad, OneHot, ReverseSequence;
         selection: Compress, Unique;
         vision: GridSample, AffineGrid, DeformConv;
+        region: RoiAlign, MaxRoiPool;
+        einsum: Einsum;
+        linear_quantisation: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear;
     }
 }

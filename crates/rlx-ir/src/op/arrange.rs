@@ -165,9 +165,7 @@ impl CompositeDef for DepthToSpace {
         let block = Dim::from(self.block);
         let c = shape[1].floor_div(&(&block * &block));
         let (split, perm) = match self.order {
-            BlockOrder::Dcr => {
-                ([&n, &block, &block, &c, &h, &w].map(Dim::clone), [0usize, 3, 4, 1, 5, 2])
-            }
+            BlockOrder::Dcr => ([&n, &block, &block, &c, &h, &w].map(Dim::clone), [0usize, 3, 4, 1, 5, 2]),
             BlockOrder::Crd => ([&n, &c, &block, &block, &h, &w].map(Dim::clone), [0, 1, 4, 2, 5, 3]),
         };
         let blocks = b.reshape(operands[0], &split)?;
@@ -284,7 +282,10 @@ impl CompositeDef for Roll {
             let shift = shift.min(&size);
             let (head, tail) = match size.as_const() {
                 Some(0) => continue,
-                _ => (b.slice_axis(x, *axis, &start, &shift)?, b.slice_axis(x, *axis, &Dim::ZERO, &(&size - &shift))?),
+                _ => (
+                    b.slice_axis(x, *axis, &start, &shift)?,
+                    b.slice_axis(x, *axis, &Dim::ZERO, &(&size - &shift))?,
+                ),
             };
             x = b.concat(&[head, tail], *axis)?;
         }

@@ -88,7 +88,8 @@ type Misfit = (&'static str, Option<usize>, &'static str, String, String);
 
 fn plan(equation: &str, ranks: &[usize]) -> Result<Plan, Misfit> {
     let text: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
-    let malformed = || ("C2", None, "equation", "terms of letters and `...`".to_string(), equation.to_string());
+    let malformed =
+        || ("C2", None, "equation", "terms of letters and `...`".to_string(), equation.to_string());
     let (left, right) = match text.split_once("->") {
         Some((left, right)) => (left, Some(right)),
         None => (text.as_str(), None),
@@ -158,8 +159,9 @@ impl OpDef for Einsum {
             dims.push(cx.operand(i)?.dims());
         }
         let ranks: Vec<usize> = dims.iter().map(|d| d.len()).collect();
-        let plan = plan(&self.equation, &ranks)
-            .map_err(|(label, operand, what, expected, found)| cx.error(label, operand, what, expected, found))?;
+        let plan = plan(&self.equation, &ranks).map_err(|(label, operand, what, expected, found)| {
+            cx.error(label, operand, what, expected, found)
+        })?;
         let sizes = sizes(&plan, &dims);
         for (i, (labels, dims)) in plan.operands.iter().zip(&dims).enumerate() {
             for (label, dim) in labels.iter().zip(dims.iter()) {
@@ -191,8 +193,7 @@ impl Labelled {
         {
             let size = b.dim(value, first);
             let index = counter(b, &[size, 2.into()], 0, 1)?;
-            let gather =
-                Gather { axes: vec![first, second], batch: 0, oob: OutOfBounds::Error, wrap: false };
+            let gather = Gather { axes: vec![first, second], batch: 0, oob: OutOfBounds::Error, wrap: false };
             value = b.push1(gather, &[value, index])?;
             let label = labels.remove(second);
             labels.remove(first);
@@ -257,7 +258,9 @@ impl CompositeDef for Einsum {
             let value = b.cast(*value, wide)?;
             let operand = Labelled::new(b, value, labels.clone())?;
             let operand = operand.spread(b, &sizes)?;
-            let later = |l: Label| plan.result.contains(&l) || plan.operands[i + 1..].iter().flatten().any(|o| *o == l);
+            let later = |l: Label| {
+                plan.result.contains(&l) || plan.operands[i + 1..].iter().flatten().any(|o| *o == l)
+            };
             product = Some(match product {
                 None => operand.summed(b, later)?,
                 Some(product) => {

@@ -78,12 +78,7 @@ fn is_small_float(dtype: DType) -> bool {
 }
 
 /// C3 and C4: the sizes of the scale (operand 1) and the zero point (operand 2), which has the type `zero_point`.
-fn parameters(
-    cx: &Infer<'_>,
-    axis: Axis,
-    block_size: usize,
-    zero_point: DType,
-) -> Result<(), TypeError> {
+fn parameters(cx: &Infer<'_>, axis: Axis, block_size: usize, zero_point: DType) -> Result<(), TypeError> {
     let (x, scale) = (cx.operand(0)?, cx.operand(1)?);
     if cx.count() == 3 {
         cx.dtype("C3", 2, zero_point)?;
@@ -159,7 +154,14 @@ impl OpDef for QuantizeLinear {
         let x = cx.of("C1", 0, "a floating-point type or i32", |d| d.is_float() || d == DType::I32)?;
         cx.float("C1", 1)?;
         let known = integer_range(self.to).is_some() || is_small_float(self.to);
-        cx.ensure(known, "C2", None, "result type", "an integer of at most 16 bits or a small float", self.to)?;
+        cx.ensure(
+            known,
+            "C2",
+            None,
+            "result type",
+            "an integer of at most 16 bits or a small float",
+            self.to,
+        )?;
         parameters(cx, self.axis, self.block_size, self.to)?;
         if let Some(precision) = self.precision {
             cx.ensure(precision.is_float(), "C5", None, "precision", "a floating-point type", precision)?;

@@ -187,8 +187,7 @@ impl CompositeDef for RoiAlign {
                     parts.push(b.unsqueeze(index, 5)?);
                 }
                 let tuples = b.concat(&parts, 5)?;
-                let gather =
-                    Gather { axes: vec![0, 2, 3], batch: 0, oob: OutOfBounds::Error, wrap: false };
+                let gather = Gather { axes: vec![0, 2, 3], batch: 0, oob: OutOfBounds::Error, wrap: false };
                 let pixel = b.push1(gather, &[x, tuples])?;
                 let pixel = b.cast(pixel, dtype)?;
                 let (row_weight, column_weight) = (rows(b, row_weight)?, columns(b, column_weight)?);

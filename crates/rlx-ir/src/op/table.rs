@@ -193,5 +193,8 @@ table! {
         region: RoiAlign, MaxRoiPool;
         einsum: Einsum;
         linear_quantisation: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear;
+        quantised_matmul: MatmulInteger, ConvInteger, QlinearMatmul, QlinearConv, MatmulNbits;
+        audio: Dft, Stft, Istft, CosineWindow, LogMelSpectrogram;
+        mel: MelFilters, MelWeightMatrix;
     }
 }

@@ -181,7 +181,6 @@ table! {
         matrix: Eye, Triangle, Diagonal, DiagonalMatrix, Trace, Outer;
         solve: Det, SlogDet, Inverse, Solve, LeastSquares, PseudoInverse, MatrixPower, MatrixExp;
         manifold: BiMap, SpectralMap, ReEig, AffineInvariantDistance, SpdGeodesic, KarcherMean, SpdBatchNorm;
-        norm: RmsNorm;
         pool: MaxPool, MaxPoolGrad, MaxUnpool, LpPool, GlobalLpPool, GlobalPool, AdaptivePool;
         average_pool: AveragePool, AveragePoolGrad;
         unfold: Im2col, Col2im;

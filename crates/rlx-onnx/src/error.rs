@@ -114,10 +114,18 @@ pub struct MissingOperator {
     pub nodes: Vec<String>,
 }
 
+/// How many nodes of one missing operator a message names; the error holds all.
+const NAMED: usize = 4;
+
 fn list(missing: &[MissingOperator]) -> String {
     let each = missing.iter().map(|m| {
         let domain = if m.domain.is_empty() { "ai.onnx" } else { &m.domain };
-        format!("{domain}:{} (opset {}; nodes {})", m.operator, m.version, m.nodes.join(", "))
+        let nodes = m.nodes[..m.nodes.len().min(NAMED)].join(", ");
+        let more = match m.nodes.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{domain}:{} (opset {}; nodes {nodes}{more})", m.operator, m.version)
     });
     each.collect::<Vec<_>>().join("; ")
 }

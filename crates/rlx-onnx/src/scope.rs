@@ -199,7 +199,10 @@ impl<'m> Importer<'m> {
 
     /// The inputs of the model that a value of the innermost body is computed from, in order of the model's inputs.
     pub(crate) fn sources(&self, value: Value) -> Vec<String> {
-        let mut wanted: FxHashSet<Value> = FxHashSet::from_iter([value]);
+        self.sources_of(FxHashSet::from_iter([value]))
+    }
+
+    fn sources_of(&self, mut wanted: FxHashSet<Value>) -> Vec<String> {
         for body in self.bodies.iter().rev() {
             let graph = body.builder.graph();
             let mut reached: FxHashSet<Value> = FxHashSet::default();
@@ -215,17 +218,34 @@ impl<'m> Importer<'m> {
                 }
                 stack.extend(node.operands.iter().copied());
             }
-            wanted = match body.captures.is_empty() && graph.inputs().is_empty() {
-                true => FxHashSet::default(),
-                false => reached,
-            };
             if std::ptr::eq(body, &self.bodies[0]) {
-                let inputs = graph.inputs().iter().filter(|v| wanted.contains(v));
+                let inputs = graph.inputs().iter().filter(|v| reached.contains(v));
                 return inputs.map(|v| graph.input_name(*v).to_owned()).collect();
             }
-            wanted = body.captures.iter().filter(|(_, i)| wanted.contains(i)).map(|(o, _)| *o).collect();
+            wanted = body.captures.iter().filter(|(_, i)| reached.contains(i)).map(|(o, _)| *o).collect();
         }
         Vec::new()
+    }
+
+    /// The inputs of the model whose values decide these sizes of the innermost body, by symbols that are bound to
+    /// computed values.
+    pub(crate) fn sources_of_sizes(&self, dims: &[Dim]) -> Vec<String> {
+        let mut symbols = FxHashSet::default();
+        dims.iter().for_each(|d| {
+            d.for_each_symbol(&mut |s| {
+                symbols.insert(s.clone());
+            });
+        });
+        let mut wanted = FxHashSet::default();
+        let innermost = self.bodies.len() - 1;
+        for (_, node) in self.bodies[innermost].builder.graph().nodes() {
+            if let Op::Primitive(Primitive::BindDim(bind)) = &node.op
+                && symbols.contains(&bind.symbol)
+            {
+                wanted.extend(node.operands.iter().copied());
+            }
+        }
+        self.sources_of(wanted)
     }
 
     /// The elements of an integer vector as sizes: what they are known to be, else symbols bound when the graph

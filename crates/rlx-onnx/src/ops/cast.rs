@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rlx_ir::op::elementwise::{Bitcast, Cast, RoundMode};
-use rlx_ir::{DType, Literal, Value};
+use rlx_ir::op::elementwise::{BinaryOp, Bitcast, Cast, CompareOp, RoundMode};
+use rlx_ir::{DType, DTypeClass, Literal, Value};
 
 use crate::error::NodeProblem;
 use crate::node::NodeContext;
@@ -45,7 +45,11 @@ fn cast_to(cx: &mut NodeContext<'_, '_>, to: DType) -> Handled {
     if to == DType::String {
         return to_text(cx);
     }
-    let x = cx.input(0)?;
+    let mut x = cx.input(0)?;
+    let from = cx.dtype(x);
+    if from.is_float() && to.is_int() && to.bits().is_some_and(|bits| bits < 8) {
+        x = zero_outside(cx, x, to)?;
+    }
     let saturate = cx.flag("saturate", true)?;
     let round = match cx.optional_string("round_mode")?.as_deref() {
         _ if to != DType::E8M0 => None,
@@ -57,6 +61,23 @@ fn cast_to(cx: &mut NodeContext<'_, '_>, to: DType) -> Handled {
     // The attribute is about the 8-bit floats; 4-bit ones have no other value to become.
     let saturate = saturate || to == DType::F4E2M1;
     Ok(cx.builder().push1(Cast { to, saturate, round }, &[x])?.into())
+}
+
+/// Numbers outside the range of an integer type narrower than a byte become 0. ONNX leaves open what they become; its
+/// test cases have 0.
+fn zero_outside(cx: &mut NodeContext<'_, '_>, x: Value, to: DType) -> Result<Value, NodeProblem> {
+    let bits = to.bits().unwrap_or(4);
+    let (least, most) = match to.class() {
+        DTypeClass::Signed => (-f64::from(1 << (bits - 1)), f64::from((1 << (bits - 1)) - 1)),
+        _ => (0.0, f64::from((1 << bits) - 1)),
+    };
+    let b = cx.builder();
+    // What truncation brings inside is inside.
+    let above = b.compare_scalar(CompareOp::Gt, x, least - 1.0)?;
+    let below = b.compare_scalar(CompareOp::Lt, x, most + 1.0)?;
+    let inside = b.binary(BinaryOp::And, above, below)?;
+    let zero = b.like(0.0, x)?;
+    Ok(b.select(inside, x, zero)?)
 }
 
 /// Text to numbers: decimal and scientific notation, `INF`, `-INF` and `NaN` in any case.

@@ -124,8 +124,9 @@ fn squeeze(cx: &mut NodeContext<'_, '_>) -> Handled {
             (0..dims.rank()).filter(|i| dims[*i].as_const() == Some(1)).collect()
         }
         None => {
-            let what = format!("Squeeze without axes on the sizes {dims}, of which some are open");
-            return Err(NodeProblem::Unsupported(what));
+            let what = format!("which of the sizes {dims} are 1");
+            let graph_inputs = cx.importer.sources_of_sizes(&dims);
+            return Err(NodeProblem::NeedsConstant { operand: 0, what, graph_inputs });
         }
     };
     Ok(cx.builder().squeeze(x, &axes)?.into())

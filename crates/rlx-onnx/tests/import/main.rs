@@ -1,0 +1,5 @@
+//! What importing makes of whole models: order, scopes, functions, control flow, sizes, and refusals.
+
+mod control;
+mod models;
+mod structure;

@@ -80,6 +80,9 @@ pub(crate) fn repeat(cx: &Context<'_>, op: &While, operands: &[Tensor]) -> Resul
 
 pub(crate) fn scan(cx: &Context<'_>, op: &Scan, operands: &[Tensor]) -> Result<Vec<Tensor>, Fault> {
     let length = op.length.eval_size(cx.bindings)?;
+    if length as u64 > cx.run.options.trip_limit {
+        return Err(Fault::Trips { limit: cx.run.options.trip_limit });
+    }
     let mut carried = operands[..op.carried].to_vec();
     let scanned = &operands[op.carried..op.carried + op.scanned];
     let captured = &operands[op.carried + op.scanned..];

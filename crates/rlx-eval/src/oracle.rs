@@ -71,7 +71,9 @@ impl Oracle {
         }
         let mut tensors = Vec::with_capacity(inputs.len());
         for (literal, (name, expected)) in inputs.iter().zip(&names) {
-            let tensor = Tensor::from_literal(literal).filter(|_| literal.dtype() == expected.dtype);
+            let span = literal.dims().iter().try_fold(16usize, |n, d| n.checked_mul((*d).max(1)));
+            let fits = literal.dtype() == expected.dtype && span.is_some_and(|n| n <= isize::MAX as usize);
+            let tensor = Tensor::from_literal(literal).filter(|_| fits);
             let Some(tensor) = tensor.filter(|t| t.dims.len() == expected.rank()) else {
                 return Err(EvalError::InputType {
                     name: name.to_string(),
@@ -266,13 +268,17 @@ impl Run<'_> {
     fn check_memory(&self, types: &[TensorType], bindings: &Bindings) -> Result<(), Fault> {
         let mut needed = 0u128;
         for t in types {
-            let mut bytes = if t.dtype.is_complex() { 16u128 } else { 8 };
+            let width = if t.dtype.is_complex() { 16u128 } else { 8 };
+            // `span` counts sizes of 0 as 1: strides are products of the other sizes, and must fit as well.
+            let (mut bytes, mut span) = (width, width);
             for dim in t.dims() {
                 if let Ok(size) = dim.eval(bindings) {
-                    bytes = bytes.saturating_mul(u128::try_from(size).unwrap_or(0));
+                    let size = u128::try_from(size).unwrap_or(0);
+                    bytes = bytes.saturating_mul(size);
+                    span = span.saturating_mul(size.max(1));
                 }
             }
-            needed = needed.saturating_add(bytes);
+            needed = needed.saturating_add(if span > isize::MAX as u128 { span } else { bytes });
         }
         let (live, limit) = (self.live.get(), self.options.memory_limit);
         if needed.saturating_add(live as u128) > limit as u128 {

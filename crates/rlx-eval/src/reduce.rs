@@ -177,9 +177,12 @@ fn line_position(line: usize, i: usize, size: usize, stride: usize) -> usize {
     (line / stride) * size * stride + line % stride + i * stride
 }
 
-/// Calls `visit` with the positions of each line of elements along an axis, in order.
+/// Calls `visit` with the positions of each line of elements along an axis, in order; not at all if lines are empty.
 pub(crate) fn for_each_line(dims: &[usize], axis: usize, mut visit: impl FnMut(usize, &[usize])) {
     let (size, stride) = (dims[axis], strides(dims)[axis]);
+    if size == 0 {
+        return;
+    }
     let lines: usize = dims.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, d)| d).product();
     let mut positions = vec![0; size];
     for line in 0..lines {

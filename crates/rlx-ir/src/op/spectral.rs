@@ -23,6 +23,7 @@ names! {
 operation! {
     /// Discrete Fourier transform along an axis. C1: complex operands (rfft: f32 or f64). C2: axis < rank.
     /// C3: `length` is given for irfft only, is at least 1, and the axis has length/2 + 1 elements.
+    /// C4: the axis is not empty.
     pub struct Fft: FftOp {
         /// The axis.
         axis: usize,
@@ -39,6 +40,7 @@ impl OpDef for Fft {
         let only_irfft = self.length.is_some() == (self.op == FftOp::RealInverse);
         cx.ensure(only_irfft, "C3", None, "length", "given for irfft only", format!("{:?}", self.length))?;
         let along = &x.shape[self.axis];
+        cx.at_most("C4", Some(0), "the axis is empty", &Dim::ONE, along)?;
         Ok(one(match self.op {
             FftOp::Forward | FftOp::Inverse => cx.of("C1", 0, "a complex type", |d| d.is_complex())?.clone(),
             FftOp::Real => {

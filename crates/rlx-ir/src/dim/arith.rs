@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 type Monomial = smallvec::SmallVec<[Atom; 2]>;
 
-fn from_terms(terms: BTreeMap<Monomial, i64>, depth: u32) -> Dim {
+fn from_terms(terms: BTreeMap<Monomial, i64>) -> Dim {
     let terms: Vec<Term> = terms
         .into_iter()
         .filter(|(_, c)| *c != 0)
@@ -17,7 +17,11 @@ fn from_terms(terms: BTreeMap<Monomial, i64>, depth: u32) -> Dim {
         [] => Dim::ZERO,
         [Term { monomial, coefficient }] if monomial.is_empty() => Dim::constant(*coefficient),
         _ if terms.len() > MAX_TERMS || terms.iter().any(|t| t.monomial.len() > MAX_TERMS) => Dim::OVERFLOW,
-        _ => Dim(Repr::Expr(Arc::new(Poly { terms, depth }))),
+        _ => {
+            // Of the atoms that are left: one that cancelled must leave no trace in the normal form.
+            let depth = terms.iter().flat_map(|t| &t.monomial).map(Atom::depth).max().unwrap_or(0);
+            Dim(Repr::Expr(Arc::new(Poly { terms, depth })))
+        }
     }
 }
 
@@ -38,7 +42,7 @@ fn sum(lhs: &Dim, rhs: &Dim, sign: i64) -> Option<Dim> {
     for term in rhs.terms() {
         add_term(&mut terms, term.monomial, term.coefficient.checked_mul(sign)?)?;
     }
-    Some(from_terms(terms, lhs.depth().max(rhs.depth())))
+    Some(from_terms(terms))
 }
 
 fn product(lhs: &Dim, rhs: &Dim) -> Option<Dim> {
@@ -57,7 +61,7 @@ fn product(lhs: &Dim, rhs: &Dim) -> Option<Dim> {
             add_term(&mut terms, monomial, a.coefficient.checked_mul(b.coefficient)?)?;
         }
     }
-    Some(from_terms(terms, lhs.depth().max(rhs.depth())))
+    Some(from_terms(terms))
 }
 
 /// `lhs / rhs` by polynomial long division, if it leaves no remainder.
@@ -82,7 +86,7 @@ fn exact_quotient(lhs: &Dim, rhs: &Dim) -> Option<Dim> {
             monomial.remove(at);
         }
         let coefficient = top.coefficient.checked_div(lead.coefficient)?;
-        let step = from_terms(BTreeMap::from([(monomial, coefficient)]), lhs.depth());
+        let step = from_terms(BTreeMap::from([(monomial, coefficient)]));
         rest = rest - step.clone() * rhs.clone();
         quotient = quotient + step;
         if rest.is_overflow() || quotient.is_overflow() {
@@ -105,7 +109,7 @@ fn split_multiples(dim: &Dim, k: i64) -> (Dim, Dim) {
             rest.insert(term.monomial, term.coefficient);
         }
     }
-    (from_terms(multiples, dim.depth()), from_terms(rest, dim.depth()))
+    (from_terms(multiples), from_terms(rest))
 }
 
 impl Dim {

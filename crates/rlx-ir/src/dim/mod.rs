@@ -96,6 +96,18 @@ pub(crate) enum Atom {
 }
 
 impl Atom {
+    /// How deep atoms nest in this one.
+    fn depth(&self) -> u32 {
+        match self {
+            Atom::Symbol(_) => 1,
+            Atom::FloorDiv(a, b)
+            | Atom::Mod(a, b)
+            | Atom::Min(a, b)
+            | Atom::Max(a, b)
+            | Atom::Bcast(a, b) => 1 + a.depth().max(b.depth()),
+        }
+    }
+
     /// A key that orders atoms; the order means nothing beyond making the normal form unique.
     fn key(&self) -> (u8, Option<&Symbol>, Option<(&Repr, &Repr)>) {
         match self {
@@ -225,14 +237,7 @@ impl Dim {
     }
 
     fn from_atom(atom: Atom) -> Dim {
-        let depth = 1 + match &atom {
-            Atom::Symbol(_) => 0,
-            Atom::FloorDiv(a, b)
-            | Atom::Mod(a, b)
-            | Atom::Min(a, b)
-            | Atom::Max(a, b)
-            | Atom::Bcast(a, b) => a.depth().max(b.depth()),
-        };
+        let depth = atom.depth();
         if depth > MAX_DEPTH {
             return Dim::OVERFLOW;
         }

@@ -95,3 +95,10 @@ fn floor_division_and_modulo_follow_the_divisor() {
     assert_eq!(s("n").modulo(&2.into()).eval(&bound), Ok(1));
     assert_eq!(s("n").ceil_div(&2.into()).eval(&bound), Ok(-3));
 }
+
+#[test]
+fn an_atom_that_cancels_leaves_no_trace() {
+    let n = Dim::symbol("n");
+    let half = n.floor_div(&2.into());
+    assert_eq!(half.clone() + (n.clone() - &half), n);
+}

@@ -195,5 +195,11 @@ table! {
         quantised_matmul: MatmulInteger, ConvInteger, QlinearMatmul, QlinearConv, MatmulNbits;
         audio: Dft, Stft, Istft, CosineWindow, LogMelSpectrogram;
         mel: MelFilters, MelWeightMatrix;
+        attention: Attention, LinearAttention;
+        rotary: RotaryEmbedding, RotaryFromPositions;
+        gated: Gated, LoraMatmul, CodebookMatmul;
+        experts: Routing, MixtureOfExperts;
+        recurrent: Rnn, Gru, Lstm;
+        state_space: SelectiveScan, HeadwiseScan;
     }
 }

@@ -3,7 +3,13 @@
 //! The two matches are exhaustive, so that an operation without cases does not compile; a test checks that every name
 //! of a family has one.
 
+mod attention;
+mod experts;
+mod gated;
 mod norm;
+mod recurrent;
+mod rotary;
+mod state_space;
 
 use crate::case::Case;
 use rlx_ir::op::{CompositeKind, PrimitiveKind};
@@ -60,9 +66,7 @@ pub fn composite_cases(kind: CompositeKind) -> Vec<Case> {
         }
         MaxPool | MaxPoolGrad | MaxUnpool | LpPool | GlobalLpPool | GlobalPool | AdaptivePool
         | AveragePool | AveragePoolGrad => Vec::new(),
-        Im2col | Col2im | ConvBias | ConvTranspose | ConvInputGrad | ConvWeightGrad | CausalConv => {
-            Vec::new()
-        }
+        Im2col | Col2im | ConvBias | ConvTranspose | ConvInputGrad | ConvWeightGrad => Vec::new(),
         Resize => Vec::new(),
         DepthToSpace | SpaceToDepth | Tile | RepeatElements | Roll | PadFrom | CenterCropPad | OneHot
         | ReverseSequence => Vec::new(),
@@ -72,6 +76,21 @@ pub fn composite_cases(kind: CompositeKind) -> Vec<Case> {
         QuantizeLinear | DequantizeLinear | DynamicQuantizeLinear => Vec::new(),
         MatmulInteger | ConvInteger | QlinearMatmul | QlinearConv | MatmulNbits => Vec::new(),
         Dft | Stft | Istft | CosineWindow | LogMelSpectrogram | MelFilters | MelWeightMatrix => Vec::new(),
+        Attention => attention::attention(),
+        LinearAttention => attention::linear_attention(),
+        RotaryEmbedding => rotary::rotary_embedding(),
+        RotaryFromPositions => rotary::rotary_from_positions(),
+        Gated => gated::gated(),
+        LoraMatmul => gated::lora_matmul(),
+        CodebookMatmul => gated::codebook_matmul(),
+        Routing => experts::routing(),
+        MixtureOfExperts => experts::mixture_of_experts(),
+        Rnn => recurrent::rnn(),
+        Gru => recurrent::gru(),
+        Lstm => recurrent::lstm(),
+        CausalConv => state_space::causal_conv(),
+        SelectiveScan => state_space::selective_scan(),
+        HeadwiseScan => state_space::headwise_scan(),
     }
 }
 

@@ -2,7 +2,7 @@
 //! passing.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Only cases whose name contains this; the ratchet is then left alone
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+    /// Cases in the folders of this one, instead of those of the onnx package; the ratchet is then left alone
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// Add newly passing cases to the ratchet file
     #[arg(long)]
     bless: bool,
@@ -44,11 +47,11 @@ fn ratchet(context: &Context, backend: Backend) -> PathBuf {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
-    let folder = conformance::onnx_node_tests(context)?;
-    let index = std::fs::read_to_string(folder.join("index.json"))?;
-    let index: serde_json::Value = serde_json::from_str(&index)?;
-    let cases = index["cases"].as_array().context("the index has no cases")?;
-    let names: Vec<&str> = cases.iter().filter_map(|case| case["name"].as_str()).collect();
+    let folder = match &options.folder {
+        Some(folder) => folder.clone(),
+        None => conformance::onnx_node_tests(context)?,
+    };
+    let names = case_names(&folder)?;
     let wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
     let evaluate = match options.backend {
         Backend::Eval => oracle,
@@ -57,7 +60,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let mut results = Vec::new();
-    for name in names.into_iter().filter(|name| wanted(name)) {
+    for name in names.iter().map(String::as_str).filter(|name| wanted(name)) {
         results.push((name, run_case(&folder.join(name), &evaluate)));
     }
     std::panic::set_hook(hook);
@@ -83,10 +86,23 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     } else {
         eprintln!("{summary}");
     }
-    if options.filter.is_some() {
+    if options.filter.is_some() || options.folder.is_some() {
         return Ok(());
     }
     hold(&ratchet(context, options.backend), &passing, options.bless)
+}
+
+/// The folders that hold a model, sorted.
+fn case_names(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let entry = entry?;
+        if entry.path().join("model.onnx").is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// What a person reads of a case that does not simply pass.
@@ -100,7 +116,7 @@ fn shown(result: &NodeResult) -> Option<String> {
 }
 
 /// Fails if a case of the file does not pass; with `bless`, writes the file anew with the cases that do.
-fn hold(file: &std::path::Path, passing: &BTreeSet<&str>, bless: bool) -> anyhow::Result<()> {
+fn hold(file: &Path, passing: &BTreeSet<&str>, bless: bool) -> anyhow::Result<()> {
     let held = std::fs::read_to_string(file).unwrap_or_default();
     let lost: Vec<&str> = held.lines().filter(|name| !passing.contains(name)).collect();
     let gained = passing.iter().filter(|name| !held.lines().any(|held| held == **name)).count();

@@ -74,7 +74,7 @@ pub enum ImportError {
         /// Its name.
         name: String,
         /// What is wrong.
-        problem: NodeProblem,
+        problem: Box<NodeProblem>,
     },
     /// A node cannot be imported.
     #[error("node {node:?} ({operator}): {problem}")]

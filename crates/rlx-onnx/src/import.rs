@@ -309,7 +309,7 @@ impl<'m> Importer<'m> {
             let form = output_form(&value, name, &mut named).ok_or_else(|| ImportError::Interface {
                 what: "output",
                 name: name.to_owned(),
-                problem: NodeProblem::Unsupported("an output that its node leaves out".to_owned()),
+                problem: Box::new(NodeProblem::Unsupported("an output that its node leaves out".to_owned())),
             })?;
             outputs.push((name.to_owned(), form));
         }

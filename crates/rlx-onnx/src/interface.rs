@@ -71,7 +71,7 @@ impl<'m> Importer<'m> {
                 Some(self.input(input).map_err(|problem| ImportError::Interface {
                     what: "input",
                     name: input.name().to_owned(),
-                    problem,
+                    problem: Box::new(problem),
                 })?)
             };
             if let Some(bound) = bound {
@@ -104,7 +104,7 @@ impl<'m> Importer<'m> {
         let constant = constant.map_err(|problem| ImportError::Interface {
             what: "initializer",
             name: name.to_owned(),
-            problem,
+            problem: Box::new(problem),
         })?;
         let bound = self.constant(constant);
         self.bind(name, bound);

@@ -29,10 +29,10 @@ pub(crate) fn order(graph: &GraphProto) -> Result<Vec<usize>, ImportError> {
         }
     }
     defined.extend(initialized);
-    for node in &graph.node {
-        for name in node.output.iter().filter(|name| defined.contains(name.as_str())) {
-            return Err(duplicate(name, format!("node {:?}", node_name(node))));
-        }
+    let redefined =
+        |node: &NodeProto| node.output.iter().find(|name| defined.contains(name.as_str())).cloned();
+    if let Some((node, name)) = graph.node.iter().find_map(|node| Some((node, redefined(node)?))) {
+        return Err(duplicate(&name, format!("node {:?}", node_name(node))));
     }
     order_nodes(graph.name(), &graph.node)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rlx_ir::{DType, Dim, Graph, TensorType, Value};
+use rlx_ir::{Builder, DType, Dim, Graph, TensorType, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{ImportError, NodeProblem};
@@ -21,9 +21,12 @@ pub(crate) struct BuiltBody {
     pub(crate) forms: Vec<Form>,
     /// The types of the tensors.
     pub(crate) types: Vec<TensorType>,
-    /// Which of the tensors are known to be true: of loops, the condition.
+    /// Whether the first output is known to be true: of loops, the condition.
     pub(crate) first_is_true: bool,
 }
+
+/// Changes the outputs of a body before it is closed.
+pub(crate) type Finish<'a> = &'a mut dyn FnMut(&mut Builder, &mut Vec<Value>) -> Result<(), NodeProblem>;
 
 /// The structure of a value, without its tensors.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,7 +151,7 @@ impl<'m> NodeContext<'_, 'm> {
         inputs: &[Option<TensorType>],
         captured: &[&'m str],
         label: &str,
-        finish: &mut dyn FnMut(&mut rlx_ir::Builder, &mut Vec<Value>) -> Result<(), NodeProblem>,
+        finish: Finish<'_>,
     ) -> Result<BuiltBody, NodeProblem> {
         let path = self.path(label);
         self.importer.open_body(label);

@@ -212,6 +212,7 @@ pub fn tensors_agree(found: &Literal, expected: &Literal, random: bool) -> Resul
         return Ok(());
     }
     let dtype = expected.dtype();
+    let inexact = dtype.is_float() || dtype.is_complex();
     let parts: &[UnaryOp] =
         if dtype.is_complex() { &[UnaryOp::RealPart, UnaryOp::ImagPart] } else { &[UnaryOp::Abs] };
     for part in parts {
@@ -219,9 +220,9 @@ pub fn tensors_agree(found: &Literal, expected: &Literal, random: bool) -> Resul
         let (found, expected) = (wide(found, part)?, wide(expected, part)?);
         for (i, (f, e)) in found.iter().zip(&expected).enumerate() {
             let same = f == e || (f.is_nan() && e.is_nan());
-            let close = dtype.is_float() || dtype.is_complex();
             let bound = ABSOLUTE_TOLERANCE + RELATIVE_TOLERANCE * e.abs();
-            if !same && !(close && (f - e).abs() <= bound && e.is_finite()) {
+            let close = inexact && e.is_finite() && (f - e).abs() <= bound;
+            if !(same || close) {
                 return Err(format!("element {i} is {f} instead of {e}"));
             }
         }

@@ -10,11 +10,13 @@ mod generate;
 mod index;
 mod logical;
 mod matrix;
+mod ngram;
 mod order;
 mod reduce;
 mod sequence;
 mod shape;
 mod slice;
+mod text;
 
 use crate::registry::Operator;
 
@@ -27,9 +29,11 @@ pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("index", index::OPERATORS),
     ("logical", logical::OPERATORS),
     ("matrix", matrix::OPERATORS),
+    ("ngram", ngram::OPERATORS),
     ("order", order::OPERATORS),
     ("reduce", reduce::OPERATORS),
     ("sequence", sequence::OPERATORS),
     ("shape", shape::OPERATORS),
     ("slice", slice::OPERATORS),
+    ("text", text::OPERATORS),
 ];

@@ -56,7 +56,7 @@ fn unique(cx: &mut NodeContext<'_, '_>) -> Handled {
     let (slices, along) = match axis {
         None => {
             let count = dims.element_count();
-            (b.reshape(x, &[count.clone()])?, count)
+            (b.reshape(x, std::slice::from_ref(&count))?, count)
         }
         Some(axis) => (b.move_axis(x, axis, 0)?, dims[axis].clone()),
     };

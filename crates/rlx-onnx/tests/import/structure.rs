@@ -305,3 +305,39 @@ fn malformed_numbers_of_nodes_are_refused() {
     let still = refused(node("Slice", "s0", &["x", "s", "e", "a", "t"], &["y"]), constants);
     assert!(still.contains("step"), "{still}");
 }
+
+#[test]
+fn the_deepest_nesting_allowed_fits_a_small_stack() {
+    // Functions whose only node is an If in whose branch the next one is called: two levels each, in the 2 MiB of a
+    // test's thread.
+    let level = |n: usize| {
+        let branch =
+            |inner: NodeProto| GraphProto { name: Some("b".into()), ..graph(vec![inner], vec![], &["r"]) };
+        let inner = match n {
+            0 => node("Neg", "", &["v"], &["r"]),
+            n => NodeProto {
+                input: vec!["v".into(), "c".into()],
+                ..call(&format!("F{}", n - 1), "", "v", "r")
+            },
+        };
+        let choose = with(
+            with(node("If", "", &["c"], &["w"]), subgraph("then_branch", branch(inner))),
+            subgraph("else_branch", branch(node("Exp", "", &["v"], &["r"]))),
+        );
+        FunctionProto {
+            name: Some(format!("F{n}")),
+            domain: Some("local".into()),
+            input: vec!["v".into(), "c".into()],
+            output: vec!["w".into()],
+            node: vec![choose],
+            opset_import: vec![opset("", 21), opset("local", 1)],
+            ..Default::default()
+        }
+    };
+    let top = NodeProto { input: vec!["x".into(), "c".into()], ..call("F30", "top", "x", "y") };
+    let inputs = vec![f32s("x", &["3"]), value("c", DataType::Bool, &[])];
+    let model =
+        ModelProto { functions: (0..31).map(level).collect(), ..model(graph(vec![top], inputs, &["y"])) };
+    let imported = import(&file(&model), &ImportOptions::default()).unwrap();
+    assert_eq!(verify(&imported.graph), Ok(()));
+}

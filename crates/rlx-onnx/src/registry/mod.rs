@@ -113,4 +113,23 @@ mod tests {
             assert!(c.since.windows(2).all(|w| w[0] < w[1]) && !c.since.is_empty(), "{}", c.operator);
         }
     }
+
+    /// The versions of each operator of the onnx package, from the oldest on.
+    fn schemas() -> FxHashMap<(&'static str, &'static str), Vec<i64>> {
+        let lines = include_str!("operators.txt").lines().filter(|line| !line.starts_with('#'));
+        let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+        words
+            .map(|w| ((w[0], w[1]), w[2..].iter().map(|v| v.parse().expect("a version")).collect()))
+            .collect()
+    }
+
+    #[test]
+    fn the_table_knows_every_version_of_its_operators() {
+        let schemas = schemas();
+        for c in coverage().into_iter().filter(|c| c.domain.starts_with("ai.onnx")) {
+            let all = &schemas[&(c.domain, c.operator)];
+            let known: Vec<i64> = all.iter().copied().filter(|v| *v >= c.since[0]).collect();
+            assert_eq!(c.since, known, "{}", c.operator);
+        }
+    }
 }

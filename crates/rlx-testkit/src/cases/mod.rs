@@ -3,13 +3,16 @@
 //! The two matches are exhaustive, so that an operation without cases does not compile; a test checks that every name
 //! of a family has one.
 
+mod activation;
 mod attention;
 mod experts;
 mod gated;
 mod norm;
 mod recurrent;
 mod rotary;
+mod softmax;
 mod state_space;
+mod statistics;
 
 use crate::case::Case;
 use rlx_ir::op::{CompositeKind, PrimitiveKind};
@@ -40,12 +43,27 @@ pub fn composite_cases(kind: CompositeKind) -> Vec<Case> {
     use CompositeKind::*;
     match kind {
         RmsNorm => norm::rms_norm(),
-        Activation | LeakyRelu | PRelu | Elu | Celu | Selu | Swish | Softplus | HardSigmoid | HardTanh
-        | Shrink | Threshold | Logit | Glu | Clip => Vec::new(),
-        Softmax => Vec::new(),
-        Summary | Spread => Vec::new(),
-        LayerNorm | SkipNorm | GroupNorm | InstanceNorm | BatchNorm | BatchNormTraining | Lrn
-        | LpNormalize | MeanVarianceNorm => Vec::new(),
+        Activation => activation::activation(),
+        // One list for all of them: the operations differ by name.
+        LeakyRelu => activation::parametric(),
+        Elu | Celu | Selu | Swish | Softplus | HardSigmoid | HardTanh | Shrink | Threshold | Logit => {
+            Vec::new()
+        }
+        PRelu => activation::prelu(),
+        Glu => activation::glu(),
+        Clip => activation::clip(),
+        Softmax => softmax::softmax_family(),
+        Summary => statistics::summary(),
+        Spread => statistics::spread_family(),
+        LayerNorm => norm::layer_norm(),
+        SkipNorm => norm::skip_norm(),
+        GroupNorm => norm::group_norm(),
+        InstanceNorm => norm::instance_norm(),
+        BatchNorm => norm::batch_norm(),
+        BatchNormTraining => norm::batch_norm_training(),
+        Lrn => norm::lrn(),
+        LpNormalize => norm::lp_normalize(),
+        MeanVarianceNorm => norm::mean_variance_norm(),
         NllLoss
         | SoftmaxCrossEntropy
         | BinaryCrossEntropy

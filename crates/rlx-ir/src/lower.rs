@@ -2,7 +2,7 @@
 
 use crate::builder::{Builder, Values};
 use crate::error::TypeError;
-use crate::graph::{Graph, Node, Value};
+use crate::graph::{Graph, Node, NodeId, Value};
 use crate::op::control::{Call, If, Scan, While};
 use crate::op::{Composite, Op, Primitive};
 use crate::types::TensorType;
@@ -33,7 +33,7 @@ pub fn lower(graph: &Graph, keep: &dyn Fn(&Composite) -> bool) -> Result<Graph, 
         b.declare(symbol.clone(), info.clone());
     }
     let mut values: Vec<Values> = Vec::with_capacity(graph.nodes().len());
-    for (_, node) in graph.nodes() {
+    for (id, node) in graph.nodes() {
         b.set_locations(node.locations.clone());
         let operands: Vec<Value> =
             node.operands.iter().map(|v| values[v.node.index()][v.output as usize]).collect();
@@ -44,6 +44,7 @@ pub fn lower(graph: &Graph, keep: &dyn Fn(&Composite) -> bool) -> Result<Graph, 
             Op::Composite(composite) if !keep(composite) => {
                 let results = expand(&mut b, composite, &operands, keep)?;
                 check_types(node, &b, &results)?;
+                keep_checks(&mut b, graph, id, &results);
                 results
             }
             op => b.push(with_lowered_subgraphs(op, keep)?, &operands)?,
@@ -57,6 +58,15 @@ pub fn lower(graph: &Graph, keep: &dyn Fn(&Composite) -> bool) -> Result<Graph, 
         .collect();
     let states: Vec<(usize, usize)> = graph.states().iter().map(|s| (s.input, s.output)).collect();
     b.finish_with_states(outputs.iter().map(|(n, v)| (n.as_str(), *v)), &states)
+}
+
+/// What must hold before a node of `graph` runs must hold before what stands for it does: a composite's constraints need
+/// not follow from those of its decomposition.
+fn keep_checks(b: &mut Builder, graph: &Graph, id: NodeId, results: &Values) {
+    let Some(first) = results.first() else { return };
+    for check in graph.checks().iter().filter(|c| c.node == id) {
+        b.add_check(first.node, &check.check);
+    }
 }
 
 /// The decomposition of one composite, itself lowered, in the builder that it is used in.
@@ -97,7 +107,7 @@ pub fn inline(
         }
     }
     let mut values: Vec<Values> = Vec::with_capacity(body.nodes().len());
-    for (_, node) in body.nodes() {
+    for (id, node) in body.nodes() {
         let operands: Vec<Value> =
             node.operands.iter().map(|v| values[v.node.index()][v.output as usize]).collect();
         values.push(match &node.op {
@@ -107,6 +117,9 @@ pub fn inline(
             },
             op => b.push(op.clone(), &operands)?,
         });
+        if let Some(results) = values.last() {
+            keep_checks(b, body, id, results);
+        }
     }
     Ok(body.outputs().iter().map(|o| values[o.value.node.index()][o.value.output as usize]).collect())
 }

@@ -241,6 +241,13 @@ impl Builder {
         values
     }
 
+    /// Adds a run-time check that must hold before `node` runs, unless it is there: lowering keeps those of composites.
+    pub(crate) fn add_check(&mut self, node: NodeId, check: &crate::infer::Check) {
+        if !self.graph.checks.iter().any(|c| c.check == *check) {
+            self.graph.checks.push(NodeCheck { node, check: check.clone() });
+        }
+    }
+
     /// The finished graph, with these named outputs.
     pub fn finish<'n>(self, outputs: impl IntoIterator<Item = (&'n str, Value)>) -> Result<Graph, TypeError> {
         self.finish_with_states(outputs, &[])

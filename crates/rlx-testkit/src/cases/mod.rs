@@ -7,10 +7,15 @@ mod activation;
 mod attention;
 mod experts;
 mod gated;
+mod loss;
+mod manifold;
+mod matrix;
 mod norm;
 mod recurrent;
 mod rotary;
+mod sample;
 mod softmax;
+mod solve;
 mod state_space;
 mod statistics;
 
@@ -64,24 +69,42 @@ pub fn composite_cases(kind: CompositeKind) -> Vec<Case> {
         Lrn => norm::lrn(),
         LpNormalize => norm::lp_normalize(),
         MeanVarianceNorm => norm::mean_variance_norm(),
-        NllLoss
-        | SoftmaxCrossEntropy
-        | BinaryCrossEntropy
-        | BinaryCrossEntropyWithLogits
-        | ElementLoss
-        | HuberLoss
-        | SmoothL1Loss
-        | KlDivergence
-        | CosineSimilarity
-        | CosineEmbeddingLoss => Vec::new(),
-        RandomUniform | RandomNormal | Bernoulli | Multinomial | Dropout => Vec::new(),
-        Eye | Triangle | Diagonal | DiagonalMatrix | Trace | Outer => Vec::new(),
-        Det | SlogDet | Inverse | Solve | LeastSquares | PseudoInverse | MatrixPower | MatrixExp => {
-            Vec::new()
-        }
-        BiMap | SpectralMap | ReEig | AffineInvariantDistance | SpdGeodesic | KarcherMean | SpdBatchNorm => {
-            Vec::new()
-        }
+        NllLoss => loss::nll_loss(),
+        SoftmaxCrossEntropy => loss::softmax_cross_entropy(),
+        BinaryCrossEntropy => loss::binary_cross_entropy(),
+        BinaryCrossEntropyWithLogits => loss::binary_cross_entropy_with_logits(),
+        ElementLoss => loss::element_loss(),
+        HuberLoss => loss::huber_loss(),
+        SmoothL1Loss => loss::smooth_l1_loss(),
+        KlDivergence => loss::kl_divergence(),
+        CosineSimilarity => loss::cosine_similarity(),
+        CosineEmbeddingLoss => loss::cosine_embedding_loss(),
+        RandomUniform => sample::random_uniform(),
+        RandomNormal => sample::random_normal(),
+        Bernoulli => sample::bernoulli(),
+        Multinomial => sample::multinomial(),
+        Dropout => sample::dropout(),
+        Eye => matrix::eye(),
+        Triangle => matrix::triangle(),
+        Diagonal => matrix::diagonal(),
+        DiagonalMatrix => matrix::diagonal_matrix(),
+        Trace => matrix::trace(),
+        Outer => matrix::outer(),
+        Det => solve::det(),
+        SlogDet => solve::slog_det(),
+        Inverse => solve::inverse(),
+        Solve => solve::solve(),
+        LeastSquares => solve::least_squares(),
+        PseudoInverse => solve::pseudo_inverse(),
+        MatrixPower => solve::matrix_power(),
+        MatrixExp => solve::matrix_exp(),
+        BiMap => manifold::bi_map(),
+        SpectralMap => manifold::spectral_map(),
+        ReEig => manifold::re_eig(),
+        AffineInvariantDistance => manifold::affine_invariant_distance(),
+        SpdGeodesic => manifold::spd_geodesic(),
+        KarcherMean => manifold::karcher_mean(),
+        SpdBatchNorm => manifold::spd_batch_norm(),
         MaxPool | MaxPoolGrad | MaxUnpool | LpPool | GlobalLpPool | GlobalPool | AdaptivePool
         | AveragePool | AveragePoolGrad => Vec::new(),
         Im2col | Col2im | ConvBias | ConvTranspose | ConvInputGrad | ConvWeightGrad => Vec::new(),

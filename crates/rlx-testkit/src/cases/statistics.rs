@@ -2,7 +2,11 @@
 
 use crate::array::{Array, for_each_index};
 use crate::case::{Case, FLOATS, f32s, for_dtypes, for_sizes, i32s, op_case};
+use crate::golden::golden;
 use crate::random::Domain;
+
+/// What outside references give; recorded by `references/cases/onnx_composites.py`.
+const RECORDED: &str = include_str!("../../golden/statistics.case");
 
 /// `f` of the elements of each group along `axes`, which stay with size 1 or go.
 fn groups(x: &Array, axes: &[usize], keep_dims: bool, f: impl Fn(&[f64]) -> f64) -> Array {
@@ -108,6 +112,11 @@ pub(super) fn summary() -> Vec<Case> {
             .input(crate::case::literal(rlx_ir::DType::F16, [4], [60000.0; 4]))
             .values([crate::case::literal(rlx_ir::DType::F16, [], [60000.0])]),
     ]);
+    for op in
+        ["reduce_mean", "reduce_l1", "reduce_l2", "reduce_log_sum", "reduce_log_sum_exp", "reduce_sum_square"]
+    {
+        cases.extend(golden(RECORDED, op));
+    }
     cases
 }
 

@@ -3,7 +3,11 @@
 use super::{moments, standardised};
 use crate::array::Array;
 use crate::case::{Case, FLOATS, for_dtypes, for_sizes, op_case};
+use crate::golden::golden;
 use crate::random::Domain;
+
+/// What outside references give; recorded by `references/cases/onnx_composites.py`.
+const RECORDED: &str = include_str!("../../../golden/norm.case");
 
 /// Each of `groups` groups of channels of each sample standardised, then scaled and shifted by channel.
 fn by_group(groups: Option<usize>, eps: f64) -> impl Fn(&[Array]) -> Array {
@@ -57,6 +61,7 @@ pub(in super::super) fn group_norm() -> Vec<Case> {
         op_case("group_norm", "indivisible", "groups=3, eps=1e-5", "f32[2, 4, 3]").fails_build("C4"),
         op_case("group_norm", "no_groups", "groups=0, eps=1e-5", "f32[2, 4, 3]").fails_build("C4"),
     ]);
+    cases.extend(golden(RECORDED, "group_norm"));
     cases
 }
 
@@ -81,6 +86,7 @@ pub(in super::super) fn instance_norm() -> Vec<Case> {
         op_case("instance_norm", "vector", "eps=1e-5", "f32[4]").fails_build("C2"),
         op_case("instance_norm", "wrong_bias", "eps=1e-5", "f32[2, 4, 3], f32[4], f32[3]").fails_build("C3"),
     ]);
+    cases.extend(golden(RECORDED, "instance_norm"));
     cases
 }
 
@@ -138,6 +144,7 @@ pub(in super::super) fn batch_norm() -> Vec<Case> {
         op_case("batch_norm", "no_variance", "axis=1, eps=0.1", "f32[2, 3], f32[3], f32[3], f32[3]")
             .fails_build("C0"),
     ]);
+    cases.extend(golden(RECORDED, "batch_norm"));
     cases
 }
 

@@ -3,8 +3,12 @@
 use super::{moments, standardised};
 use crate::array::Array;
 use crate::case::{Case, FLOATS, for_dtypes, for_sizes, literal, op_case};
+use crate::golden::golden;
 use crate::random::Domain;
 use rlx_ir::DType;
+
+/// What outside references give; recorded by `references/cases/onnx_composites.py`.
+const RECORDED: &str = include_str!("../../../golden/norm.case");
 
 /// x / √(mean(x²) + eps) · scale along the last axis, written by rows.
 fn rms_norm_rows(eps: f64) -> impl Fn(&[Array]) -> Array {
@@ -131,6 +135,7 @@ pub(in super::super) fn layer_norm() -> Vec<Case> {
         op_case("layer_norm", "wrong_bias", "axis=-1, eps=1e-5", "f32[2, 3], f32[3], f32[2]")
             .fails_build("C3"),
     ]);
+    cases.extend(golden(RECORDED, "layer_norm"));
     cases
 }
 

@@ -3,7 +3,11 @@
 use super::{moments, standardised};
 use crate::array::Array;
 use crate::case::{Case, FLOATS, f32s, for_dtypes, for_sizes, op_case};
+use crate::golden::golden;
 use crate::random::Domain;
+
+/// What outside references give; recorded by `references/cases/onnx_composites.py`.
+const RECORDED: &str = include_str!("../../../golden/norm.case");
 
 fn lrn_by_loops(size: usize, alpha: f64, beta: f64, bias: f64) -> impl Fn(&[Array]) -> Array {
     move |x| {
@@ -44,6 +48,7 @@ pub(in super::super) fn lrn() -> Vec<Case> {
         op_case("lrn", "vector", "size=3, alpha=0.5, beta=0.75, bias=1.0", "f32[3]").fails_build("C2"),
         op_case("lrn", "no_size", "size=0, alpha=0.5, beta=0.75, bias=1.0", "f32[2, 3]").fails_build("C3"),
     ]);
+    cases.extend(golden(RECORDED, "lrn"));
     cases
 }
 
@@ -102,6 +107,7 @@ pub(in super::super) fn lp_normalize() -> Vec<Case> {
         op_case("lp_normalize", "axis_twice", "axes=[0, -1], p=2.0, eps=0.0", "f32[2]").fails_build("C2"),
         op_case("lp_normalize", "p_0", "axes=[0], p=0.0, eps=0.0", "f32[2]").fails_build("C3"),
     ]);
+    cases.extend(golden(RECORDED, "lp_normalize"));
     cases
 }
 
@@ -134,5 +140,6 @@ pub(in super::super) fn mean_variance_norm() -> Vec<Case> {
         op_case("mean_variance_norm", "integers", "axes=[0], eps=1e-9", "i32[2]").fails_build("C1"),
         op_case("mean_variance_norm", "bad_axis", "axes=[1], eps=1e-9", "f32[2]").fails_build("C2"),
     ]);
+    cases.extend(golden(RECORDED, "mean_variance_norm"));
     cases
 }

@@ -91,6 +91,23 @@ impl Builder {
 
     /// Runs `body` once for each of the `length` indices of the first axis of the scanned values (from the last to the
     /// first if `reverse`; stacks are in index order all the same). Errors are those of [`Scan`] and of the body.
+    ///
+    /// ```
+    /// use rlx_ir::{Builder, DType, Dim, TensorType, builder::Carried};
+    ///
+    /// // The running sum of the rows of x, and the total.
+    /// let mut b = Builder::new("running_sum");
+    /// let n = Dim::symbol("n");
+    /// let x = b.input("x", TensorType::new(DType::F32, vec![n.clone(), 3.into()]))?;
+    /// let zero = b.full(0.0, &TensorType::new(DType::F32, [3]))?;
+    /// let sums = b.scan(&[zero], &[x], &[], &n, false, |b, trip| {
+    ///     let sum = b.add(trip.carried[0], trip.scanned[0])?;
+    ///     Ok(Carried { carried: vec![sum], stacked: vec![sum] })
+    /// })?;
+    /// assert_eq!(b.type_of(sums.carried[0]).to_string(), "f32[3]");
+    /// assert_eq!(b.type_of(sums.stacked[0]).to_string(), "f32[n, 3]");
+    /// # Ok::<(), rlx_ir::TypeError>(())
+    /// ```
     pub fn scan(
         &mut self,
         carried: &[Value],

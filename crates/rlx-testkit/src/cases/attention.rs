@@ -87,10 +87,10 @@ fn sizes() -> Vec<Case> {
 }
 
 fn symbolic() -> Case {
-    let operands = "f32[b, 4, n, w], f32[b, 2, m, w], f32[b, 2, m, u], i64[b]";
+    let operands = "f32[b, h, n, w], f32[b, g, m, w], f32[b, g, m, u], i64[b]";
     let setting = Setting { lengths: Some(vec![3, 0]), ..Setting::default() };
     drawn("every_size_symbolic", ", operands=[lengths]", operands, setting, 32)
-        .sizes([("b", 2), ("n", 3), ("m", 5), ("w", 4), ("u", 3)])
+        .sizes([("b", 2), ("h", 4), ("g", 2), ("n", 3), ("m", 5), ("w", 4), ("u", 3)])
         .random_input(Domain::Normal)
         .random_input(Domain::Normal)
         .random_input(Domain::Normal)
@@ -253,6 +253,31 @@ pub(super) fn attention() -> Vec<Case> {
     let mut cases = golden(GOLDEN, "attention");
     cases.extend(sizes());
     cases.push(symbolic());
+    cases.push(
+        // 2048 and 2049 are one number in f16: rounded scores weigh both values alike.
+        op_case(
+            "attention",
+            "softmax_of_rounded_scores",
+            "empty_row=zeros, scale=1.0, softmax_dtype=f16",
+            "f32[1, 1, 1, 1], f32[1, 1, 2, 1], f32[1, 1, 2, 1]",
+        )
+        .input(f32s([1, 1, 1, 1], [1.0]))
+        .input(f32s([1, 1, 2, 1], [2048.0, 2049.0]))
+        .input(f32s([1, 1, 2, 1], [0.0, 1.0]))
+        .values([f32s([1, 1, 1, 1], [0.5])])
+        .declared_types_only(),
+    );
+    cases.push(
+        op_case(
+            "attention",
+            "heads_that_turn_out_not_to_divide",
+            "empty_row=zeros",
+            "f32[1, h, 1, 1], f32[1, g, 1, 1], f32[1, g, 1, 1]",
+        )
+        .sizes([("h", 3), ("g", 2)])
+        .random(Domain::Normal)
+        .fails(Stage::Run, "floor_div(h, g)"),
+    );
     cases.extend(leaks());
     cases.extend(special_operands());
     cases.extend(wrong());

@@ -7,13 +7,16 @@ use crate::random::Domain;
 
 const GOLDEN: &str = include_str!("../../golden/sequence.case");
 
+/// A gate's name and its function.
+type Gate = (&'static str, fn(f64) -> f64);
+
 /// Cases of `gated`.
 pub(super) fn gated() -> Vec<Case> {
     let mut cases = golden(GOLDEN, "gated");
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
     let gelu_tanh =
         |x: f64| x * 0.5 * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)).tanh());
-    let gates: [(&str, fn(f64) -> f64); 5] = [
+    let gates: [Gate; 5] = [
         ("sigmoid", sigmoid),
         ("silu", |x| x / (1.0 + (-x).exp())),
         ("gelu_tanh", gelu_tanh),

@@ -128,6 +128,18 @@ pub(super) fn lstm() -> Vec<Case> {
         .formulas(lstm_forward)
         .accumulated(64)
     }));
+    cases.push(
+        op_case(
+            "lstm",
+            "every_size_symbolic",
+            "direction=forward",
+            "f32[n, b, i], f32[1, 4*h, i], f32[1, 4*h, h]",
+        )
+        .sizes([("n", 3), ("b", 2), ("i", 1), ("h", 3)])
+        .random(Domain::Normal)
+        .formulas(lstm_forward)
+        .accumulated(64),
+    );
     cases.extend(refused("lstm", 4));
     cases
 }

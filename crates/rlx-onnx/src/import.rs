@@ -30,13 +30,13 @@ pub struct ImportLimits {
     pub max_depth: usize,
     /// The most trips of a loop that is unrolled because its shapes or sequences need it. Default: 1,024.
     pub max_unrolled_trips: usize,
-    /// The most elements of a constant that is computed at import. Default: 65,536.
+    /// The most elements of a constant that is computed at import. Default: 4,096.
     pub max_folded_elements: usize,
 }
 
 impl Default for ImportLimits {
     fn default() -> Self {
-        Self { max_nodes: 1_000_000, max_depth: 64, max_unrolled_trips: 1024, max_folded_elements: 1 << 16 }
+        Self { max_nodes: 1_000_000, max_depth: 64, max_unrolled_trips: 1024, max_folded_elements: 4096 }
     }
 }
 

@@ -4,7 +4,7 @@ use rlx_ir::{DType, Literal};
 
 use crate::error::NodeProblem;
 use crate::proto::DataType;
-use crate::tensor::{RawTensor, TensorData};
+use crate::tensor::{RawTensor, TensorData, element_count};
 use crate::values::{Constant, Text};
 
 /// The element type of RLX for one of ONNX; `None` for the undefined type and the 6-bit floats.
@@ -57,10 +57,9 @@ pub fn constant(tensor: RawTensor) -> Result<Constant, NodeProblem> {
     let dtype = dtype(tensor.data_type).ok_or(NodeProblem::ElementType(tensor.data_type))?;
     let row = tensor.dims.last().copied().unwrap_or(1);
     let bits = dtype.bits().unwrap_or(8) as usize;
-    let bytes = if bits < 8 && row % (8 / bits) != 0 {
-        align_rows(&bytes, bits, row, tensor.dims.iter().product()).into()
-    } else {
-        bytes
+    let bytes = match element_count(&tensor.dims) {
+        Some(count) if bits < 8 && row % (8 / bits) != 0 => align_rows(&bytes, bits, row, count).into(),
+        _ => bytes,
     };
     Ok(Constant::Tensor(Literal::new(dtype, tensor.dims, bytes)?))
 }

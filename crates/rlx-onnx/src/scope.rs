@@ -4,6 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use rlx_ir::builder::MAX_KNOWN;
 use rlx_ir::op::{Op, Primitive};
 use rlx_ir::{Builder, DType, Dim, Literal, TensorType, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -261,7 +262,8 @@ impl<'m> Importer<'m> {
         }
         let length = match b.shape(value).as_const()?.as_slice() {
             [] => 1,
-            [length] => *length,
+            // A file can declare any length; one that says the sizes of a tensor is short.
+            [length] if *length <= MAX_KNOWN => *length,
             _ => return None,
         };
         Some((|| {

@@ -118,8 +118,11 @@ fn repeated<'m>(cx: &mut NodeContext<'_, 'm>, parts: &Loop<'m>) -> Handled {
     inputs.extend(types.iter().cloned().map(Some));
     let symbols = cx.symbols();
     let mut finish = |b: &mut Builder, outputs: &mut Vec<Value>| {
-        outputs[0] = b.reshape(outputs[0], &[])?;
-        keep_types(b, &mut outputs[1..], &types, &symbols)
+        let Some((condition, carried)) = outputs.split_first_mut() else {
+            return Err(NodeProblem::Unsupported("a loop without a condition".to_owned()));
+        };
+        *condition = b.reshape(*condition, &[])?;
+        keep_types(b, carried, &types, &symbols)
     };
     let body = cx.body(parts.body, &inputs, &[], "body", &mut finish)?;
     check_forms(cx, &body, 1 + carried.len(), &symbols)?;

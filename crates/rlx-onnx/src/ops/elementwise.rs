@@ -1,7 +1,7 @@
 //! Arithmetic, rounding and transcendental functions of elements. Operands are broadcast together as numpy does.
 
 use rlx_ir::op::elementwise::{BinaryOp, CompareOp, UnaryOp};
-use rlx_ir::{Builder, DType, TypeError, Value};
+use rlx_ir::{Builder, DType, Dim, TypeError, Value};
 
 use crate::error::NodeProblem;
 use crate::node::NodeContext;
@@ -9,42 +9,42 @@ use crate::registry::{Handled, Operator, onnx};
 
 /// The operators of this family.
 pub(crate) const OPERATORS: &[Operator] = &[
-    onnx("Abs", &[6, 13], |cx| unary(cx, UnaryOp::Abs)),
+    onnx("Abs", &[1, 6, 13], |cx| unary(cx, UnaryOp::Abs)),
     onnx("Acos", &[7, 22], |cx| unary(cx, UnaryOp::Acos)),
     onnx("Acosh", &[9, 22], |cx| unary(cx, UnaryOp::Acosh)),
-    onnx("Add", &[7, 13, 14], |cx| binary(cx, BinaryOp::Add)),
+    onnx("Add", &[1, 6, 7, 13, 14], |cx| binary(cx, BinaryOp::Add)),
     onnx("Asin", &[7, 22], |cx| unary(cx, UnaryOp::Asin)),
     onnx("Asinh", &[9, 22], |cx| unary(cx, UnaryOp::Asinh)),
     onnx("Atan", &[7, 22], |cx| unary(cx, UnaryOp::Atan)),
     onnx("Atanh", &[9, 22], |cx| unary(cx, UnaryOp::Atanh)),
-    onnx("Ceil", &[6, 13], |cx| unary(cx, UnaryOp::Ceil)),
-    onnx("Clip", &[6, 11, 12, 13], clip),
+    onnx("Ceil", &[1, 6, 13], |cx| unary(cx, UnaryOp::Ceil)),
+    onnx("Clip", &[1, 6, 11, 12, 13], clip),
     onnx("Cos", &[7, 22], |cx| unary(cx, UnaryOp::Cos)),
     onnx("Cosh", &[9, 22], |cx| unary(cx, UnaryOp::Cosh)),
-    onnx("Div", &[7, 13, 14], |cx| binary(cx, BinaryOp::Div)),
+    onnx("Div", &[1, 6, 7, 13, 14], |cx| binary(cx, BinaryOp::Div)),
     onnx("Erf", &[9, 13], |cx| unary(cx, UnaryOp::Erf)),
-    onnx("Exp", &[6, 13], |cx| unary(cx, UnaryOp::Exp)),
-    onnx("Floor", &[6, 13], |cx| unary(cx, UnaryOp::Floor)),
+    onnx("Exp", &[1, 6, 13], |cx| unary(cx, UnaryOp::Exp)),
+    onnx("Floor", &[1, 6, 13], |cx| unary(cx, UnaryOp::Floor)),
     onnx("IsInf", &[10, 20], is_inf),
     onnx("IsNaN", &[9, 13, 20], |cx| unary(cx, UnaryOp::IsNan)),
-    onnx("Log", &[6, 13], |cx| unary(cx, UnaryOp::Log)),
-    onnx("Max", &[6, 8, 12, 13], |cx| variadic(cx, BinaryOp::Max)),
-    onnx("Mean", &[6, 8, 13], mean),
-    onnx("Min", &[6, 8, 12, 13], |cx| variadic(cx, BinaryOp::Min)),
+    onnx("Log", &[1, 6, 13], |cx| unary(cx, UnaryOp::Log)),
+    onnx("Max", &[1, 6, 8, 12, 13], |cx| variadic(cx, BinaryOp::Max)),
+    onnx("Mean", &[1, 6, 8, 13], mean),
+    onnx("Min", &[1, 6, 8, 12, 13], |cx| variadic(cx, BinaryOp::Min)),
     onnx("Mod", &[10, 13, 28], modulo),
-    onnx("Mul", &[7, 13, 14], |cx| binary(cx, BinaryOp::Mul)),
-    onnx("Neg", &[6, 13], |cx| unary(cx, UnaryOp::Neg)),
-    onnx("Pow", &[7, 12, 13, 15], pow),
-    onnx("Reciprocal", &[6, 13], reciprocal),
+    onnx("Mul", &[1, 6, 7, 13, 14], |cx| binary(cx, BinaryOp::Mul)),
+    onnx("Neg", &[1, 6, 13], |cx| unary(cx, UnaryOp::Neg)),
+    onnx("Pow", &[1, 7, 12, 13, 15], pow),
+    onnx("Reciprocal", &[1, 6, 13], reciprocal),
     onnx("Round", &[11, 22], |cx| unary(cx, UnaryOp::Round)),
     onnx("Sign", &[9, 13], |cx| unary(cx, UnaryOp::Sign)),
     onnx("Sin", &[7, 22], |cx| unary(cx, UnaryOp::Sin)),
     onnx("Sinh", &[9, 22], |cx| unary(cx, UnaryOp::Sinh)),
-    onnx("Sqrt", &[6, 13], |cx| unary(cx, UnaryOp::Sqrt)),
-    onnx("Sub", &[7, 13, 14], |cx| binary(cx, BinaryOp::Sub)),
-    onnx("Sum", &[6, 8, 13], |cx| variadic(cx, BinaryOp::Add)),
+    onnx("Sqrt", &[1, 6, 13], |cx| unary(cx, UnaryOp::Sqrt)),
+    onnx("Sub", &[1, 6, 7, 13, 14], |cx| binary(cx, BinaryOp::Sub)),
+    onnx("Sum", &[1, 6, 8, 13], |cx| variadic(cx, BinaryOp::Add)),
     onnx("Tan", &[7, 22], |cx| unary(cx, UnaryOp::Tan)),
-    onnx("Tanh", &[6, 13], |cx| unary(cx, UnaryOp::Tanh)),
+    onnx("Tanh", &[1, 6, 13], |cx| unary(cx, UnaryOp::Tanh)),
 ];
 
 fn unary(cx: &mut NodeContext<'_, '_>, op: UnaryOp) -> Handled {
@@ -52,8 +52,24 @@ fn unary(cx: &mut NodeContext<'_, '_>, op: UnaryOp) -> Handled {
     Ok(cx.builder().unary(op, x)?.into())
 }
 
-fn binary(cx: &mut NodeContext<'_, '_>, op: BinaryOp) -> Handled {
+/// The two operands, ready to be broadcast as numpy does. Before opset 7 the second one's axes are those of the first
+/// from `axis` on.
+pub(super) fn operands(cx: &mut NodeContext<'_, '_>) -> Result<(Value, Value), NodeProblem> {
     let (x, y) = (cx.input(0)?, cx.input(1)?);
+    let axis = if cx.since() < 7 { cx.optional_int("axis")? } else { None };
+    let Some(axis) = axis else { return Ok((x, y)) };
+    let rank = cx.rank(x);
+    let axis = cx.axis(axis, rank)?;
+    let mut dims = cx.shape(y).to_vec();
+    let after = rank.checked_sub(axis + dims.len());
+    let after = after
+        .ok_or_else(|| cx.bad_input(1, "number of axes", format!("at most {}", rank - axis), dims.len()))?;
+    dims.extend(std::iter::repeat_n(Dim::ONE, after));
+    Ok((x, cx.builder().reshape(y, &dims)?))
+}
+
+fn binary(cx: &mut NodeContext<'_, '_>, op: BinaryOp) -> Handled {
+    let (x, y) = operands(cx)?;
     Ok(cx.builder().broadcasting(op, x, y)?.into())
 }
 
@@ -156,7 +172,7 @@ fn floored(b: &mut Builder, remainder: Value, y: Value) -> Result<Value, TypeErr
 
 /// xʸ in the type of x. An integer base with a float exponent is computed in f64, as numpy does, and truncated.
 fn pow(cx: &mut NodeContext<'_, '_>) -> Handled {
-    let (x, y) = (cx.input(0)?, cx.input(1)?);
+    let (x, y) = operands(cx)?;
     let (base, exponent) = (cx.dtype(x), cx.dtype(y));
     let b = cx.builder();
     let computed = match (base.is_float(), exponent.is_float()) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rlx_ir::op::elementwise::{BinaryOp, CompareOp, UnaryOp};
 use rlx_ir::{DType, DTypeClass, Literal, Value};
 
+use super::elementwise::operands;
 use crate::error::NodeProblem;
 use crate::node::NodeContext;
 use crate::registry::{Handled, Operator, onnx};
@@ -12,25 +13,25 @@ use crate::values::{Bound, Text};
 
 /// The operators of this family.
 pub(crate) const OPERATORS: &[Operator] = &[
-    onnx("And", &[7], |cx| bools(cx, BinaryOp::And)),
+    onnx("And", &[1, 7], |cx| bools(cx, BinaryOp::And)),
     onnx("BitShift", &[11, 28], bit_shift),
     onnx("BitwiseAnd", &[18], |cx| bits(cx, BinaryOp::And)),
     onnx("BitwiseNot", &[18], bit_not),
     onnx("BitwiseOr", &[18], |cx| bits(cx, BinaryOp::Or)),
     onnx("BitwiseXor", &[18], |cx| bits(cx, BinaryOp::Xor)),
-    onnx("Equal", &[7, 11, 13, 19], equal),
-    onnx("Greater", &[7, 9, 13], |cx| compare(cx, CompareOp::Gt)),
+    onnx("Equal", &[1, 7, 11, 13, 19], equal),
+    onnx("Greater", &[1, 7, 9, 13], |cx| compare(cx, CompareOp::Gt)),
     onnx("GreaterOrEqual", &[12, 16], |cx| compare(cx, CompareOp::Ge)),
-    onnx("Less", &[7, 9, 13], |cx| compare(cx, CompareOp::Lt)),
+    onnx("Less", &[1, 7, 9, 13], |cx| compare(cx, CompareOp::Lt)),
     onnx("LessOrEqual", &[12, 16], |cx| compare(cx, CompareOp::Le)),
     onnx("Not", &[1], not),
-    onnx("Or", &[7], |cx| bools(cx, BinaryOp::Or)),
+    onnx("Or", &[1, 7], |cx| bools(cx, BinaryOp::Or)),
     onnx("Where", &[9, 16], where_),
-    onnx("Xor", &[7], |cx| bools(cx, BinaryOp::Xor)),
+    onnx("Xor", &[1, 7], |cx| bools(cx, BinaryOp::Xor)),
 ];
 
 fn compare(cx: &mut NodeContext<'_, '_>, op: CompareOp) -> Handled {
-    let (x, y) = (cx.input(0)?, cx.input(1)?);
+    let (x, y) = operands(cx)?;
     let b = cx.builder();
     let (x, y) = b.broadcast_together(x, y)?;
     Ok(b.compare(op, x, y)?.into())
@@ -41,17 +42,20 @@ fn equal(cx: &mut NodeContext<'_, '_>) -> Handled {
         return compare(cx, CompareOp::Eq);
     };
     let (x, y) = (x.clone(), y.clone());
-    let (dims, pairs) = paired(&x, &y).ok_or_else(|| {
+    let limit = cx.importer.options.limits.max_folded_elements;
+    let (dims, pairs) = paired(&x, &y, limit).ok_or_else(|| {
         cx.bad_input(1, "sizes", format!("sizes that meet {:?}", x.dims), format!("{:?}", y.dims))
     })?;
     let same: Vec<bool> = pairs.map(|(a, b)| a == b).collect();
     Ok(cx.builder().constant(Literal::from_slice(dims, &same)?).into())
 }
 
-/// The elements of two tensors of text, broadcast together; `None` if their sizes cannot meet.
+/// The elements of two tensors of text, broadcast together; `None` if their sizes cannot meet, or to more than `limit`
+/// elements.
 pub(super) fn paired<'t>(
     x: &'t Text,
     y: &'t Text,
+    limit: usize,
 ) -> Option<(Vec<usize>, impl Iterator<Item = (&'t str, &'t str)>)> {
     let rank = x.dims.len().max(y.dims.len());
     let mut dims = Vec::with_capacity(rank);
@@ -64,7 +68,7 @@ pub(super) fn paired<'t>(
             _ => return None,
         });
     }
-    let count: usize = dims.iter().product();
+    let count = crate::tensor::element_count(&dims).filter(|count| *count <= limit)?;
     let sizes = dims.clone();
     let source = move |t: &Text, i: usize| {
         let (mut rest, mut at, mut stride) = (i, 0, 1);
@@ -99,7 +103,7 @@ fn bits(cx: &mut NodeContext<'_, '_>, op: BinaryOp) -> Handled {
 }
 
 fn binary(cx: &mut NodeContext<'_, '_>, op: BinaryOp) -> Handled {
-    let (x, y) = (cx.input(0)?, cx.input(1)?);
+    let (x, y) = operands(cx)?;
     Ok(cx.builder().broadcasting(op, x, y)?.into())
 }
 
@@ -158,6 +162,7 @@ fn where_(cx: &mut NodeContext<'_, '_>) -> Handled {
 
 fn where_text(cx: &mut NodeContext<'_, '_>, x: &Text, y: &Text) -> Handled {
     let condition = cx.constant(0, "which text is taken")?;
+    let limit = cx.importer.options.limits.max_folded_elements;
     let flags = condition.to_i64_vec().unwrap_or_default();
     // The condition takes part in broadcasting as text does.
     let flags = Text {
@@ -165,7 +170,7 @@ fn where_text(cx: &mut NodeContext<'_, '_>, x: &Text, y: &Text) -> Handled {
         elements: flags.iter().map(|f| if *f != 0 { "x" } else { "" }.to_owned()).collect(),
     };
     let meet = |a: &Text, b: &Text| {
-        let (dims, pairs) = paired(a, b)?;
+        let (dims, pairs) = paired(a, b, limit)?;
         let (first, second): (Vec<String>, Vec<String>) =
             pairs.map(|(a, b)| (a.to_owned(), b.to_owned())).unzip();
         Some((Text { dims: dims.clone(), elements: first }, Text { dims, elements: second }))

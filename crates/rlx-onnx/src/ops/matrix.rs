@@ -7,7 +7,7 @@ use crate::registry::{Handled, Operator, onnx};
 
 /// The operators of this family.
 pub(crate) const OPERATORS: &[Operator] = &[
-    onnx("Gemm", &[7, 9, 11, 13], gemm), //
+    onnx("Gemm", &[1, 6, 7, 9, 11, 13], gemm), //
     onnx("MatMul", &[1, 9, 13], matmul),
 ];
 

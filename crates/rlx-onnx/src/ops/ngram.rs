@@ -15,6 +15,9 @@ use crate::values::Bound;
 /// The operators of this family.
 pub(crate) const OPERATORS: &[Operator] = &[onnx("TfIdfVectorizer", &[9], tf_idf_vectorizer)];
 
+/// Each distance of neighbours is counted apart; more are a mistake, and would take a graph of any size.
+const MAX_SKIPS: i64 = 64;
+
 /// The n-grams of one length: tokens row by row, and the columns that count them.
 struct Grams {
     length: usize,
@@ -36,9 +39,17 @@ fn tf_idf_vectorizer(cx: &mut NodeContext<'_, '_>) -> Handled {
     if shortest < 1 || longest < shortest {
         return Err(cx.bad_attribute("max_gram_length", format!("at least {}", shortest.max(1)), longest));
     }
+    if skips > MAX_SKIPS {
+        return Err(cx.bad_attribute("max_skip_count", format!("at most {MAX_SKIPS}"), skips));
+    }
     let (x, tokens) = tokens(cx)?;
     let grams = grams(cx, tokens, shortest, longest)?;
-    let width = cx.ints("ngram_indexes")?.unwrap_or_default().into_iter().max().map_or(0, |most| most + 1);
+    let width = cx
+        .ints("ngram_indexes")?
+        .unwrap_or_default()
+        .into_iter()
+        .max()
+        .map_or(0, |most| most.saturating_add(1));
     let b = cx.builder();
     let flat = b.rank(x) < 2;
     let x = if flat { b.reshape(x, &[Dim::ONE, b.shape(x).element_count()])? } else { x };

@@ -124,7 +124,7 @@ fn split_to_sequence(cx: &mut NodeContext<'_, '_>) -> Handled {
             let total = dims[axis].as_const().ok_or_else(|| {
                 NodeProblem::Unsupported(format!("a sequence of as many elements as {}", dims[axis]))
             })?;
-            let limit = cx.importer.options.limits.max_nodes as i64;
+            let limit = cx.importer.options.limits.max_folded_elements as i64;
             if total / part > limit {
                 return Err(NodeProblem::Unsupported(format!("a sequence of more than {limit} elements")));
             }

@@ -6,14 +6,15 @@ use rlx_ir::{Builder, DType, Dim, Shape, TypeError, Value};
 use crate::error::NodeProblem;
 use crate::node::NodeContext;
 use crate::registry::{Handled, Operator, onnx};
+use crate::tensor::MAX_RANK;
 
 /// The operators of this family.
 pub(crate) const OPERATORS: &[Operator] = &[
-    onnx("Concat", &[4, 11, 13], concat),
+    onnx("Concat", &[1, 4, 11, 13], concat),
     onnx("DepthToSpace", &[1, 11, 13, 28], depth_to_space),
     onnx("Expand", &[8, 13], expand),
     onnx("Flatten", &[1, 9, 11, 13, 21, 23, 24, 25], flatten),
-    onnx("Reshape", &[5, 13, 14, 19, 21, 23, 24, 25], reshape),
+    onnx("Reshape", &[1, 5, 13, 14, 19, 21, 23, 24, 25], reshape),
     onnx("SpaceToDepth", &[1, 13, 28], space_to_depth),
     onnx("Split", &[2, 11, 13, 18], split),
     onnx("Squeeze", &[1, 11, 13, 21, 23, 24, 25], squeeze),
@@ -24,7 +25,11 @@ pub(crate) const OPERATORS: &[Operator] = &[
 
 /// The target's 0 stands for the input's size there (unless `allowzero`), its −1 for what remains.
 fn reshape(cx: &mut NodeContext<'_, '_>) -> Handled {
-    let (x, target) = (cx.input(0)?, cx.input(1)?);
+    let x = cx.input(0)?;
+    let target = match cx.ints("shape")? {
+        Some(target) if cx.since() < 5 => cx.builder().vector(&target),
+        _ => cx.input(1)?,
+    };
     let allow_zero = cx.flag("allowzero", false)?;
     let from = cx.shape(x);
     let known = cx.builder().known(target).map(<[Dim]>::to_vec);
@@ -81,7 +86,7 @@ fn resolved_at_run_time(
     allow_zero: bool,
 ) -> Result<Value, NodeProblem> {
     let length = match cx.shape(target).as_const().as_deref() {
-        Some([length]) => *length,
+        Some([length]) if *length <= MAX_RANK => *length,
         _ => return Err(cx.needs_constant(1, "the rank")),
     };
     let b = cx.builder();
@@ -138,6 +143,9 @@ fn unsqueeze(cx: &mut NodeContext<'_, '_>) -> Handled {
     let axes = axes.ok_or_else(|| NodeProblem::MissingAttribute { name: "axes".to_owned() })?;
     let mut dims = cx.shape(x).to_vec();
     let rank = dims.len() + axes.len();
+    if rank > MAX_RANK {
+        return Err(NodeProblem::Unsupported(format!("{rank} axes, more than {MAX_RANK}")));
+    }
     // Ascending, so that each position is one of the result.
     for axis in cx.axes(&axes, rank)? {
         dims.insert(axis, Dim::ONE);
@@ -194,7 +202,7 @@ fn transpose(cx: &mut NodeContext<'_, '_>) -> Handled {
 fn concat(cx: &mut NodeContext<'_, '_>) -> Handled {
     let parts = cx.all_inputs()?;
     let first = *parts.first().ok_or(NodeProblem::MissingInput { operand: 0 })?;
-    let axis = cx.required_int("axis")?;
+    let axis = if cx.since() < 4 { cx.int("axis", 1)? } else { cx.required_int("axis")? };
     let rank = cx.rank(first);
     let axis = cx.axis(axis, rank)?;
     Ok(cx.builder().concat(&parts, axis)?.into())
@@ -209,9 +217,15 @@ fn split(cx: &mut NodeContext<'_, '_>) -> Handled {
         Some(sizes) => sizes.into_iter().map(Dim::constant).collect(),
         None if cx.has(1) => cx.dims(1, "split")?,
         None => {
-            let count = cx.int("num_outputs", cx.output_count() as i64)?;
-            if count < 1 {
-                return Err(cx.bad_attribute("num_outputs", "at least 1", count));
+            // As many as there are outputs, so that a number in the file allocates nothing.
+            let count = cx.output_count() as i64;
+            let said = cx.int("num_outputs", count)?;
+            if said != count || count < 1 {
+                return Err(cx.bad_attribute(
+                    "num_outputs",
+                    format!("{}, as there are outputs", count.max(1)),
+                    said,
+                ));
             }
             let chunk = dims[axis].ceil_div(&count.into());
             let mut sizes = vec![chunk.clone(); count as usize - 1];

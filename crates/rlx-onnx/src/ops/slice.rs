@@ -44,7 +44,10 @@ fn slice(cx: &mut NodeContext<'_, '_>) -> Handled {
         steps = cx.optional_constant_ints(4, "the steps")?;
     }
     let length = match cx.shape(starts).as_const().as_deref() {
-        Some([length]) => *length,
+        Some([length]) if *length <= dims.rank() => *length,
+        Some([length]) => {
+            return Err(cx.bad_input(1, "number of starts", format!("at most {}", dims.rank()), length));
+        }
         _ => return Err(cx.needs_constant(1, "how many axes are cut")),
     };
     let axes = axes.unwrap_or_else(|| (0..length as i64).collect());

@@ -23,8 +23,9 @@ fn text(dims: Vec<usize>, elements: Vec<String>) -> Bound {
 }
 
 fn string_concat(cx: &mut NodeContext<'_, '_>) -> Handled {
+    let limit = cx.importer.options.limits.max_folded_elements;
     let (x, y) = (cx.text(0)?, cx.text(1)?);
-    let Some((dims, pairs)) = paired(x, y) else {
+    let Some((dims, pairs)) = paired(x, y, limit) else {
         let (expected, found) = (format!("sizes that meet {:?}", x.dims), format!("{:?}", y.dims));
         return Err(cx.bad_input(1, "sizes", expected, found));
     };

@@ -1,5 +1,6 @@
 //! What importing makes of whole models: order, scopes, functions, control flow, sizes, and refusals.
 
 mod control;
+mod hostile;
 mod models;
 mod structure;

@@ -74,7 +74,7 @@ fn sizes() -> Vec<Case> {
         let setting = Setting { causal, ..Setting::default() };
         drawn(name, attributes, &qkv(dims), setting, dims[4] + dims[5] + 8).random(Domain::Normal)
     };
-    vec![
+    let mut cases = vec![
         named("one_query_many_keys", [1, 2, 1, 1, 513, 8, 4], false),
         named("key_width_96_value_width_64", [1, 1, 1, 3, 5, 96, 64], false),
         named("width_576", [1, 1, 1, 2, 3, 576, 2], false),
@@ -83,7 +83,22 @@ fn sizes() -> Vec<Case> {
         named("no_queries", [2, 2, 2, 0, 3, 4, 2], true),
         named("no_sequences", [0, 2, 2, 3, 3, 4, 2], true),
         named("single_key", [1, 3, 3, 2, 1, 1, 1], false),
-    ]
+    ];
+    for width in [40, 64, 80, 96, 112, 128, 192, 256] {
+        cases.push(named(&format!("width_{width}"), [1, 2, 1, 3, 5, width, width], true));
+    }
+    let all = usize::MAX >> 1;
+    cases.push(
+        drawn(
+            "windows_wider_than_any_tensor",
+            &format!(", window_left={all}, window_right={all}"),
+            &qkv([1, 1, 1, 2, 3, 4, 2]),
+            Setting::default(),
+            16,
+        )
+        .random(Domain::Normal),
+    );
+    cases
 }
 
 fn symbolic() -> Case {

@@ -11,8 +11,14 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// An LSTM forward without bias, number by number; the gates are i, o, f, g.
-fn lstm_forward(inputs: &[Array]) -> Vec<Array> {
+/// A layer forward without bias, number by number, hidden state by hidden state. `unit` gives the next hidden number from
+/// the sums of the input's and of the hidden state's products, block of rows by block, and the hidden and cell numbers;
+/// it may change the latter.
+fn forward(
+    inputs: &[Array],
+    has_cell: bool,
+    unit: impl Fn(&dyn Fn(usize) -> (f64, f64), f64, &mut f64) -> f64,
+) -> Vec<Array> {
     let [x, w, r] = [&inputs[0], &inputs[1], &inputs[2]];
     let (steps, batch, width, hidden) = (x.dims[0], x.dims[1], x.dims[2], r.dims[2]);
     let zeros = || Array::new([1, batch, hidden], vec![0.0; batch * hidden]);
@@ -22,20 +28,60 @@ fn lstm_forward(inputs: &[Array]) -> Vec<Array> {
         let before = h.clone();
         for n in 0..batch {
             for u in 0..hidden {
-                let sum = |gate: usize| -> f64 {
-                    let row = gate * hidden + u;
+                let sums = |block: usize| {
+                    let row = block * hidden + u;
                     let given: f64 = (0..width).map(|i| x.at(&[t, n, i]) * w.at(&[0, row, i])).sum();
                     let kept: f64 = (0..hidden).map(|i| before.at(&[0, n, i]) * r.at(&[0, row, i])).sum();
-                    given + kept
+                    (given, kept)
                 };
                 let at = n * hidden + u;
-                c.data[at] = sigmoid(sum(2)) * c.data[at] + sigmoid(sum(0)) * sum(3).tanh();
-                h.data[at] = sigmoid(sum(1)) * c.data[at].tanh();
+                h.data[at] = unit(&sums, before.data[at], &mut c.data[at]);
                 y.data[t * batch * hidden + at] = h.data[at];
             }
         }
     }
-    vec![y, h, c]
+    if has_cell { vec![y, h, c] } else { vec![y, h] }
+}
+
+/// The gates are i, o, f, g.
+fn lstm_forward(inputs: &[Array]) -> Vec<Array> {
+    forward(inputs, true, |sums, _, cell| {
+        let gate = |block: usize| sums(block).0 + sums(block).1;
+        *cell = sigmoid(gate(2)) * *cell + sigmoid(gate(0)) * gate(3).tanh();
+        sigmoid(gate(1)) * cell.tanh()
+    })
+}
+
+/// The gates are z, r, and the candidate, whose recurrent part the reset gate multiplies.
+fn gru_forward(inputs: &[Array]) -> Vec<Array> {
+    forward(inputs, false, |sums, hidden, _| {
+        let gate = |block: usize| sigmoid(sums(block).0 + sums(block).1);
+        let (given, kept) = sums(2);
+        let update = gate(0);
+        (1.0 - update) * (given + gate(1) * kept).tanh() + update * hidden
+    })
+}
+
+fn rnn_forward(inputs: &[Array]) -> Vec<Array> {
+    forward(inputs, false, |sums, _, _| (sums(0).0 + sums(0).1).tanh())
+}
+
+/// A layer in every float type, judged by its formula.
+fn every_float(
+    op: &'static str,
+    attributes: &'static str,
+    blocks: usize,
+    formula: impl Fn(&[Array]) -> Vec<Array> + Copy + Send + Sync + 'static,
+) -> Vec<Case> {
+    for_dtypes(FLOATS, move |dtype| {
+        let rows = blocks * 2;
+        let operands = format!("{dtype}[n, b, 3], {dtype}[1, {rows}, 3], {dtype}[1, {rows}, 2]");
+        op_case(op, "number_by_number", attributes, &operands)
+            .sizes([("n", 4), ("b", 2)])
+            .random(Domain::Normal)
+            .formulas(formula)
+            .accumulated(64)
+    })
 }
 
 /// What all three layers refuse; `rows` is how many blocks of rows the weights have.
@@ -79,6 +125,7 @@ fn refused(op: &str, rows: usize) -> Vec<Case> {
 /// Cases of `rnn`.
 pub(super) fn rnn() -> Vec<Case> {
     let mut cases = golden(GOLDEN, "rnn");
+    cases.extend(every_float("rnn", "direction=forward", 1, rnn_forward));
     cases.extend([
         // Sums of what has come so far, over the valid steps only, in both directions; NaN beyond a length is not read.
         op_case(
@@ -109,6 +156,7 @@ pub(super) fn rnn() -> Vec<Case> {
 /// Cases of `gru`.
 pub(super) fn gru() -> Vec<Case> {
     let mut cases = golden(GOLDEN, "gru");
+    cases.extend(every_float("gru", "direction=forward, linear_before_reset=true", 3, gru_forward));
     cases.extend(refused("gru", 3));
     cases
 }
@@ -116,18 +164,7 @@ pub(super) fn gru() -> Vec<Case> {
 /// Cases of `lstm`.
 pub(super) fn lstm() -> Vec<Case> {
     let mut cases = golden(GOLDEN, "lstm");
-    cases.extend(for_dtypes(FLOATS, |dtype| {
-        op_case(
-            "lstm",
-            "number_by_number",
-            "direction=forward",
-            &format!("{dtype}[n, b, 3], {dtype}[1, 8, 3], {dtype}[1, 8, 2]"),
-        )
-        .sizes([("n", 4), ("b", 2)])
-        .random(Domain::Normal)
-        .formulas(lstm_forward)
-        .accumulated(64)
-    }));
+    cases.extend(every_float("lstm", "direction=forward", 4, lstm_forward));
     cases.push(
         op_case(
             "lstm",

@@ -47,7 +47,7 @@ names! {
 }
 
 names! {
-    /// What a query gives that sees no key.
+    /// What a query gives that sees no key, or whose scores are all −∞.
     pub enum EmptyRow {
         /// Zeros.
         Zeros = "zeros",
@@ -82,7 +82,7 @@ operation! {
     /// C7: the keep mask is bool, the additive one floating point, and both broadcast to the scores. C8: sinks are
     /// floating point \[heads\]. C9: `softmax_dtype` is floating point.
     pub struct Attention = "attention" {
-        /// What a query gives that sees no key.
+        /// What a query gives that sees no key, or whose scores are all −∞.
         empty_row: EmptyRow,
         /// The optional operands that follow q, k and v, in this order.
         operands: Vec<AttentionOperand>,

@@ -2,7 +2,7 @@
 //! what is made of them is judged here, by formulas and by the shape of many draws.
 
 use crate::array::Array;
-use crate::case::{Case, Cost, FLOATS, bools, f32s, for_dtypes, op_case};
+use crate::case::{Case, Cost, FLOATS, bools, case, f32s, for_dtypes, op_case};
 use crate::random::Domain;
 use crate::tolerance::Tolerance;
 use rlx_eval::numeric::philox::{box_muller, random_bits, uniform};
@@ -97,6 +97,21 @@ pub(super) fn random_normal() -> Vec<Case> {
         })
         .cost(Cost::Medium)
         .within(Tolerance::Within { absolute: 1e-4, relative: 0.0 }),
+    );
+    let noise = "(%x: f32[n], %key: u64[2], %counter: u64[]) {
+        %z = random_normal<ty=f32[n], mean=0.0, deviation=1.0>(%key, %counter)
+        %y = add(%x, %z)
+        return \"y\" = %y
+    }";
+    cases.push(
+        case("random_normal", "symbolic_odd_size", noise)
+            .inputs([f32s([3], [0.0; 3]), key(), counter()])
+            .formula(|_| {
+                let words = words(4);
+                let both = [box_muller([words[0], words[1]]), box_muller([words[2], words[3]])].concat();
+                Array::new([3], &both[..3])
+            })
+            .within(Tolerance::Within { absolute: 1e-6, relative: 0.0 }),
     );
     cases.push(
         op_case("random_normal", "nothing", "ty=f32[2, 0], mean=0.0, deviation=1.0", "u64[2], u64[]")

@@ -5,19 +5,32 @@
 
 mod activation;
 mod attention;
+mod contract;
+mod control;
+mod custom;
+mod elementwise;
 mod experts;
 mod gated;
+mod index;
+mod linalg;
 mod loss;
 mod manifold;
 mod matrix;
+mod movement;
 mod norm;
+mod quant;
+mod random;
 mod recurrent;
+mod reduce;
 mod rotary;
 mod sample;
 mod softmax;
 mod solve;
+mod source;
+mod spectral;
 mod state_space;
 mod statistics;
+mod window;
 
 use crate::case::Case;
 use rlx_ir::op::{CompositeKind, PrimitiveKind};
@@ -26,20 +39,58 @@ use rlx_ir::op::{CompositeKind, PrimitiveKind};
 pub fn primitive_cases(kind: PrimitiveKind) -> Vec<Case> {
     use PrimitiveKind::*;
     match kind {
-        Input | Constant | Iota | DimValue | BindDim => Vec::new(),
-        Unary | Binary | Compare | Select | Cast | Bitcast | MakeComplex => Vec::new(),
-        Reshape | Transpose | Broadcast | Slice | Pad | Concat | Reverse => Vec::new(),
-        Reduce | SumTo | Cumulative | ArgReduce | Sort | TopK => Vec::new(),
-        Dot | Conv | IntegerDot => Vec::new(),
-        ReduceWindow | ReduceWindowGrad => Vec::new(),
-        Gather | GatherAlong | Scatter | ScatterAlong | DynamicSlice | DynamicUpdate | NonZero
-        | NonMaxSuppression => Vec::new(),
-        RandomBits => Vec::new(),
-        Fft => Vec::new(),
-        Dequantise => Vec::new(),
-        Cholesky | TriangularSolve | Lu | Qr | Eigh | Svd => Vec::new(),
-        If | While | Scan | Call => Vec::new(),
-        Custom => Vec::new(),
+        Input => source::input(),
+        Constant => source::constant(),
+        Iota => source::iota(),
+        DimValue => source::dim_value(),
+        BindDim => source::bind_dim(),
+        Unary => elementwise::unary(),
+        Binary => elementwise::binary(),
+        Compare => elementwise::compare(),
+        Select => elementwise::select(),
+        Cast => elementwise::cast(),
+        Bitcast => elementwise::bitcast(),
+        MakeComplex => elementwise::make_complex(),
+        Reshape => movement::reshape(),
+        Transpose => movement::transpose(),
+        Broadcast => movement::broadcast(),
+        Slice => movement::slice(),
+        Pad => movement::pad(),
+        Concat => movement::concat(),
+        Reverse => movement::reverse(),
+        Reduce => reduce::reduce(),
+        SumTo => reduce::sum_to(),
+        Cumulative => reduce::cumulative(),
+        ArgReduce => reduce::arg_reduce(),
+        Sort => reduce::sort(),
+        TopK => reduce::top_k(),
+        Dot => contract::dot(),
+        Conv => contract::conv(),
+        IntegerDot => contract::integer_dot(),
+        ReduceWindow => window::reduce_window(),
+        ReduceWindowGrad => window::reduce_window_grad(),
+        Gather => index::gather(),
+        GatherAlong => index::gather_along(),
+        Scatter => index::scatter(),
+        ScatterAlong => index::scatter_along(),
+        DynamicSlice => index::dynamic_slice(),
+        DynamicUpdate => index::dynamic_update(),
+        NonZero => index::nonzero(),
+        NonMaxSuppression => index::non_max_suppression(),
+        RandomBits => random::random_bits(),
+        Fft => spectral::fft(),
+        Dequantise => quant::dequantise(),
+        Cholesky => linalg::cholesky(),
+        TriangularSolve => linalg::triangular_solve(),
+        Lu => linalg::lu(),
+        Qr => linalg::qr(),
+        Eigh => linalg::eigh(),
+        Svd => linalg::svd(),
+        If => control::conditional(),
+        While => control::loops(),
+        Scan => control::scan(),
+        Call => control::call(),
+        Custom => custom::custom(),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::NodeProblem;
 use crate::literal::{self, dtype_of_number};
 use crate::node::NodeContext;
 use crate::proto::attribute_proto::AttributeType;
-use crate::proto::{AttributeProto, GraphProto, TypeProto};
+use crate::proto::{AttributeProto, GraphProto};
 use crate::values::Constant;
 
 type Read<T> = Result<T, NodeProblem>;
@@ -150,12 +150,6 @@ impl<'m> NodeContext<'_, 'm> {
     pub(crate) fn graph(&self, name: &str) -> Read<&'m GraphProto> {
         let attribute = self.typed(name, AttributeType::Graph, "graph")?;
         self.required(name, attribute.and_then(|a| a.g.as_deref()))
-    }
-
-    /// A type that may be absent.
-    pub(crate) fn type_attribute(&self, name: &str) -> Read<Option<&'m TypeProto>> {
-        let attribute = self.typed(name, AttributeType::TypeProto, "type_proto")?;
-        Ok(attribute.and_then(|a| a.tp.as_deref()))
     }
 
     /// An integer that stands for an element type (`TensorProto.DataType`), that may be absent.

@@ -69,7 +69,7 @@ pub enum ImportError {
     /// An input or initializer cannot be used.
     #[error("{what} {name:?}: {problem}")]
     Interface {
-        /// "input", "initializer" or "output".
+        /// "input", "pinned input", "initializer" or "output".
         what: &'static str,
         /// Its name.
         name: String,

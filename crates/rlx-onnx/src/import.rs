@@ -214,7 +214,7 @@ impl<'m> Importer<'m> {
             return Err(missing::one(node, opset, place));
         };
         let handler = operator.import;
-        let mut cx = NodeContext { importer: self, node, inputs, operator, opset, since };
+        let mut cx = NodeContext { importer: self, node, inputs, operator, since };
         let outputs = handler(&mut cx).and_then(|outputs| {
             let named = node.output.iter().rposition(|o| !o.is_empty()).map_or(0, |i| i + 1);
             if named > outputs.0.len() {

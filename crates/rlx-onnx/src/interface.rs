@@ -49,6 +49,35 @@ pub(crate) fn dim(b: &mut Builder, dimension: &Dimension, hint: &str) -> Dim {
     }
 }
 
+/// A pinned tensor must be of the type that the model declares for the input.
+fn fits(constant: &Constant, input: &ValueInfoProto) -> Result<(), NodeProblem> {
+    let t = input.r#type.as_ref().and_then(|t| t.value.as_ref());
+    let (Some(type_proto::Value::TensorType(declared)), Constant::Tensor(literal)) = (t, constant) else {
+        return Ok(());
+    };
+    let differs =
+        |what, expected: String, found: String| NodeProblem::Input { operand: 0, what, expected, found };
+    let dtype = dtype_of_number(declared.elem_type().into())?;
+    if dtype != literal.dtype() {
+        return Err(differs("element type", dtype.to_string(), literal.dtype().to_string()));
+    }
+    let Some(shape) = &declared.shape else { return Ok(()) };
+    let same = |(declared, found): (&Dimension, &usize)| match declared.value {
+        Some(dimension::Value::DimValue(size)) if size >= 0 => usize::try_from(size) == Ok(*found),
+        _ => true,
+    };
+    if shape.dim.len() != literal.dims().len() || !shape.dim.iter().zip(literal.dims()).all(same) {
+        let sizes = shape.dim.iter().map(|d| match &d.value {
+            Some(dimension::Value::DimValue(size)) => size.to_string(),
+            Some(dimension::Value::DimParam(name)) => name.clone(),
+            None => "?".to_owned(),
+        });
+        let expected = format!("[{}]", sizes.collect::<Vec<_>>().join(", "));
+        return Err(differs("sizes", expected, format!("{:?}", literal.dims())));
+    }
+    Ok(())
+}
+
 impl<'m> Importer<'m> {
     /// Binds the initializers and inputs of the model's graph.
     pub(crate) fn interface(&mut self, graph: &'m GraphProto) -> Result<(), ImportError> {
@@ -63,6 +92,11 @@ impl<'m> Importer<'m> {
         }
         for input in &graph.input {
             let bound = if let Some(constant) = self.options.pinned.get(input.name()) {
+                fits(constant, input).map_err(|problem| ImportError::Interface {
+                    what: "pinned input",
+                    name: input.name().to_owned(),
+                    problem: Box::new(problem),
+                })?;
                 Some(self.constant(constant.clone()))
             } else if self.scope().names.contains_key(input.name()) {
                 // An initializer of the same name is the input's default, which stands.

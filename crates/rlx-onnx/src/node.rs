@@ -18,7 +18,6 @@ pub(crate) struct NodeContext<'a, 'm> {
     pub(crate) node: &'m NodeProto,
     pub(crate) inputs: Vec<Bound>,
     pub(crate) operator: &'static Operator,
-    pub(crate) opset: i64,
     pub(crate) since: i64,
 }
 
@@ -36,11 +35,6 @@ impl<'m> NodeContext<'_, 'm> {
     /// The operator's type.
     pub(crate) fn op_type(&self) -> &'static str {
         self.operator.name
-    }
-
-    /// The operator set version of the node's domain.
-    pub(crate) fn opset(&self) -> i64 {
-        self.opset
     }
 
     /// The version of the operator's schema in force: the latest listed in the table that the operator set includes.

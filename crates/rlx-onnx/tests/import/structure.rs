@@ -256,6 +256,12 @@ fn an_initializer_gives_an_input_its_value_unless_it_is_pinned() {
         let y = rlx_eval::evaluate(&imported.graph, std::slice::from_ref(&x)).unwrap();
         assert_eq!(y[0].to_vec::<f32>().unwrap(), expected);
     }
+    for wrong in [Literal::vector(&[1i64, 2]), Literal::vector(&[1.0f32, 2.0, 3.0]), Literal::scalar(1.0f32)]
+    {
+        options.pinned.insert("w".into(), wrong.into());
+        assert!(matches!(import(&file, &options), Err(ImportError::Interface { what: "pinned input", .. })));
+    }
+    options.pinned.clear();
     options.pinned.insert("nothing".into(), Literal::scalar(1.0f32).into());
     assert!(matches!(import(&file, &options), Err(ImportError::Undefined { .. })));
 }

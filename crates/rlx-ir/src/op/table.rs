@@ -116,13 +116,14 @@ macro_rules! table {
 
             /// Reads the attributes of the operation called `name`; `None` if there is no such operation.
             pub(crate) fn parse_fields(name: &str, p: &mut Parser<'_>) -> Option<Result<Op, ParseError>> {
-                $($(if $pfamily::$prim::NAMES.contains(&name) {
-                    return Some($pfamily::$prim::parse_fields(name, p).map(Op::from));
-                })*)*
-                $($(if $cfamily::$comp::NAMES.contains(&name) {
-                    return Some($cfamily::$comp::parse_fields(name, p).map(Op::from));
-                })*)*
-                None
+                // A table of functions, not a branch an operation: subgraphs nest, and a frame with room for the
+                // attributes of every operation would nest with them.
+                const READERS: &[(&[&str], Reader)] = &[
+                    $($(($pfamily::$prim::NAMES, read::<$pfamily::$prim>),)*)*
+                    $($(($cfamily::$comp::NAMES, read::<$cfamily::$comp>),)*)*
+                ];
+                let (_, read) = READERS.iter().find(|(names, _)| names.contains(&name))?;
+                Some(read(name, p))
             }
         }
 
@@ -133,6 +134,16 @@ macro_rules! table {
             all
         }
     };
+}
+
+/// Reads the attributes of the operation of this name.
+type Reader = fn(&str, &mut Parser<'_>) -> Result<Op, ParseError>;
+
+fn read<T: Attributes>(name: &str, p: &mut Parser<'_>) -> Result<Op, ParseError>
+where
+    Op: From<T>,
+{
+    T::parse_fields(name, p).map(Op::from)
 }
 
 /// Primitive or composite, and which.

@@ -51,12 +51,13 @@ for name, (dims, kernel, strides, dilations, pads, ceil) in geometries.items():
         flag = f", count_include_pad={str(bool(include)).lower()}"
         cases.op("average_pool", f"{name}_{include}", text + mode + flag, [x], [y], f"accumulated({terms})")
     if not ceil:
-        for p in (1, 2, 3):
+        for p in (1, 2, 3) if name == "plain" else (2,):
             (y,) = run("LpPool", [x], p=p, **attributes)
             cases.op("lp_pool", f"{name}_{p}", f"p={float(p)}, " + text + mode, [x], [y],
                      f"accumulated({4 * terms})")
 
-x = np.round(normal(1, 1, 4, 4) * 0.7).astype("float32")
+# Of −0 and +0 the greater is +0, whichever comes first; onnxruntime keeps the first: no −0 here.
+x = np.round(normal(1, 1, 4, 4) * 0.7).astype("float32") + np.float32(0)
 text, attributes = window([2, 2], [1, 1], [1, 1], [1, 1, 1, 1])
 y, row = run("MaxPool", [x], 2, **attributes)
 cases.op("max_pool", "ties_take_the_first", text + ", ceil_mode=false, indices=row_major", [x], [y, row])

@@ -3,7 +3,7 @@
 //!
 //! Complex numbers are a last axis of size 2, as in ONNX. Narrow floats are computed in f32.
 
-use super::elementwise::{MakeComplex, UnaryOp};
+use super::elementwise::{CompareOp, MakeComplex, UnaryOp};
 use super::norm::statistics_dtype;
 use super::reduce::ReduceOp;
 use super::spectral::{Fft, FftOp};
@@ -68,8 +68,8 @@ operation! {
 }
 
 operation! {
-    /// y\[n\] = Σ (−1)^k a_k cos(2πkn/N) over `size` elements; N is the size, or one less if not periodic. Computed in f64,
-    /// rounded once. C1: floating point. C2: the size is not negative.
+    /// y\[n\] = Σ (−1)^k a_k cos(2πkn/N) over `size` elements; N is the size, or one less if not periodic. A window of one
+    /// element is 1. Computed in f64, rounded once. C1: floating point. C2: the size is not negative.
     pub struct CosineWindow = "cosine_window" {
         /// a₀, a₁ ….
         coefficients: Vec<Real>,
@@ -155,6 +155,10 @@ impl CompositeDef for CosineWindow {
             let term = b.mul_scalar(wave, sign * a.get())?;
             sum = b.add(sum, term)?;
         }
+        let size = b.dim_like(&self.size, sum)?;
+        let single = b.compare_scalar(CompareOp::Eq, size, 1.0)?;
+        let unit = b.like(1.0, sum)?;
+        let sum = b.select(single, unit, sum)?;
         Ok(Values::from_slice(&[b.cast(sum, self.dtype)?]))
     }
 }
@@ -364,7 +368,7 @@ impl CompositeDef for Istft {
         let signal = overlapped(b, weighted)?;
         let weight = overlapped(b, squares)?;
         let unit = b.like(1.0, weight)?;
-        let usable = b.compare_scalar(super::elementwise::CompareOp::Gt, weight, 1e-11)?;
+        let usable = b.compare_scalar(CompareOp::Gt, weight, 1e-11)?;
         let weight = b.select(usable, weight, unit)?;
         let weight = b.broadcast_to(weight, &b.shape(signal))?;
         let signal = b.div(signal, weight)?;

@@ -72,9 +72,19 @@ fn integer_range(dtype: DType) -> Option<(f64, f64)> {
     })
 }
 
+/// The greatest finite number of an 8-bit or 4-bit float.
+fn small_float_greatest(dtype: DType) -> Option<f64> {
+    match dtype {
+        DType::F8E4M3FN => Some(448.0),
+        DType::F8E4M3FNUZ => Some(240.0),
+        DType::F8E5M2 | DType::F8E5M2FNUZ => Some(57344.0),
+        DType::F4E2M1 => Some(6.0),
+        _ => None,
+    }
+}
+
 fn is_small_float(dtype: DType) -> bool {
-    use DType::*;
-    matches!(dtype, F8E4M3FN | F8E4M3FNUZ | F8E5M2 | F8E5M2FNUZ | F4E2M1)
+    small_float_greatest(dtype).is_some()
 }
 
 /// C3 and C4: the sizes of the scale (operand 1) and the zero point (operand 2), which has the type `zero_point`.
@@ -199,7 +209,16 @@ impl CompositeDef for QuantizeLinear {
                 None => wide,
             };
             let saturate = self.saturate || self.to == DType::F4E2M1;
-            b.push1(Cast { to: self.to, saturate, round: None }, &[shifted])?
+            let inside = match small_float_greatest(self.to) {
+                Some(greatest) if saturate => {
+                    let bound = b.like(greatest, shifted)?;
+                    let below = b.min(shifted, bound)?;
+                    let bound = b.like(-greatest, shifted)?;
+                    b.max(below, bound)?
+                }
+                _ => shifted,
+            };
+            b.push1(Cast { to: self.to, saturate, round: None }, &[inside])?
         } else {
             saturated(b, wide, zero_point, self.to)?
         };

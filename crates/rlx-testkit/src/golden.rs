@@ -39,6 +39,37 @@ pub fn golden(text: &str, op: &str) -> Vec<Case> {
     if cases.is_empty() { broken(format!("the golden file has no case of {op}")) } else { cases }
 }
 
+/// The same cases with a symbol for each size above 1 of their inputs, equal sizes sharing one.
+pub fn symbolic_golden(text: &str, op: &str) -> Vec<Case> {
+    golden(&with_symbols(text), op)
+        .into_iter()
+        .map(|case| {
+            let name = format!("{}_symbolic", case.name);
+            case.named(name)
+        })
+        .collect()
+}
+
+/// The text with the sizes above 1 in the parameters of graphs replaced by symbols.
+fn with_symbols(text: &str) -> String {
+    let line_with_symbols = |line: &str| {
+        let header = line.strip_prefix("graph ").and_then(|rest| Some((rest.find('(')?, rest.find(") {")?)));
+        let Some((open, close)) = header else { return line.to_string() };
+        let (open, close) = (open + "graph ".len(), close + "graph ".len());
+        let mut symbols = String::new();
+        for part in line[open..close].split_inclusive(['[', ',', ']']) {
+            let (word, end) = part.split_at(part.len() - usize::from(part.ends_with(['[', ',', ']'])));
+            match word.trim().parse::<usize>() {
+                Ok(size) if size > 1 => symbols.push_str(&word.replace(word.trim(), &format!("size{size}"))),
+                _ => symbols.push_str(word),
+            }
+            symbols.push_str(end);
+        }
+        format!("{}{symbols}{}", &line[..open], &line[close..])
+    };
+    text.lines().map(line_with_symbols).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +78,12 @@ mod tests {
     fn operation_without_recorded_cases_is_noticed() {
         let cases = golden("", "exp");
         assert_eq!(cases[0].graph.clone().map(|_| ()), Err("the golden file has no case of exp".to_string()));
+    }
+
+    #[test]
+    fn sizes_of_parameters_become_symbols() {
+        let text = "graph \"case\"(%x0: f32[2, 1, 13], %s: i64[]) {\n  %y = neg(%x0) return \"y\" = %y }\nrun: f32[2, 1, 13] []";
+        let expected = text.replace("%x0: f32[2, 1, 13]", "%x0: f32[size2, 1, size13]");
+        assert_eq!(with_symbols(text), expected);
     }
 }

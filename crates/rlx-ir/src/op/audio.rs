@@ -342,7 +342,8 @@ impl CompositeDef for Istft {
         let t = b.type_of(operands[0]).clone();
         let frame_length = b.dim(operands[1], 0);
         let count = t.shape[1].clone();
-        let spectrum = b.cast(operands[0], statistics_dtype(t.dtype))?;
+        let spectrum = b.slice_axis(operands[0], 3, &Dim::ZERO, &2.into())?;
+        let spectrum = b.cast(spectrum, statistics_dtype(t.dtype))?;
         let window = b.cast(operands[1], statistics_dtype(t.dtype))?;
         let length = self.onesided.then(|| frame_length.clone());
         let dft = Dft { axis: Axis(2), length, inverse: true, onesided: self.onesided };

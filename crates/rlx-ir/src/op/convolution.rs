@@ -391,16 +391,18 @@ impl OpDef for CausalConv {
             cx.same_dtype("C1", i, 0)?;
             cx.rank("C2", i, 3)?;
         }
-        let (w, state) = (cx.operand(1)?, cx.operand(2)?);
+        let w = cx.operand(1)?;
+        let past = w.shape[2].clone() - 1;
         let channels = &x.shape[1];
         cx.same_dims("C3", 1, &[channels.clone(), Dim::ONE, w.shape[2].clone()])?;
         cx.at_most("C3", Some(1), "window", &Dim::ONE, &w.shape[2])?;
-        cx.same_dims("C3", 2, &[x.shape[0].clone(), channels.clone(), w.shape[2].clone() - 1])?;
+        let state = x.with_shape(vec![x.shape[0].clone(), channels.clone(), past]);
+        cx.same_dims("C3", 2, state.dims())?;
         if cx.count() == 4 {
             cx.same_dtype("C1", 3, 0)?;
             cx.same_dims("C3", 3, std::slice::from_ref(channels))?;
         }
-        Ok(Types::from_iter([x.clone(), state.clone()]))
+        Ok(Types::from_iter([x.clone(), state]))
     }
 }
 
@@ -408,7 +410,8 @@ impl CompositeDef for CausalConv {
     fn decompose(&self, b: &mut Builder, operands: &[Value]) -> Result<Values, TypeError> {
         let (x, w, state) = (operands[0], operands[1], operands[2]);
         let t = b.type_of(x).clone();
-        let past = b.dim(state, 2);
+        let past = b.dim(w, 2) - 1;
+        let state = b.reshape(state, &[t.shape[0].clone(), t.shape[1].clone(), past.clone()])?;
         let all = b.concat(&[state, x], 2)?;
         // Depthwise with a symbolic channel count: a sum over the window's elements.
         let windows = Windows {

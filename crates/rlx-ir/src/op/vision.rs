@@ -368,9 +368,7 @@ impl OpDef for DeformConv {
             cx.equal("C5", Some(operand), "groups do not divide the channels", &Dim::ZERO, &rest)?;
         }
         let mut shape = Shape::from(vec![x.shape[0].clone(), w.shape[0].clone()]);
-        for i in 0..d {
-            let (size, window) = (&x.shape[i + 2], &w.shape[i + 2]);
-            let n = window_count(size, &self.padding[i], 1, window, self.dilations[i], self.strides[i]);
+        for n in self.counts(&x.shape, &w.shape) {
             cx.at_most("C6", Some(0), "the kernel is larger than the padded input", &Dim::ZERO, &n)?;
             shape.push(n);
         }
@@ -389,6 +387,17 @@ impl OpDef for DeformConv {
     }
 }
 
+impl DeformConv {
+    /// The spatial sizes of the result.
+    fn counts(&self, x: &Shape, w: &Shape) -> Vec<Dim> {
+        let count = |i: usize| {
+            let (size, window) = (&x[i + 2], &w[i + 2]);
+            window_count(size, &self.padding[i], 1, window, self.dilations[i], self.strides[i])
+        };
+        (0..self.strides.len()).map(count).collect()
+    }
+}
+
 impl CompositeDef for DeformConv {
     fn decompose(&self, b: &mut Builder, operands: &[Value]) -> Result<Values, TypeError> {
         let (x, w, offsets) = (operands[0], operands[1], operands[2]);
@@ -396,7 +405,7 @@ impl CompositeDef for DeformConv {
         let (d, dtype) = (t.rank() - 2, statistics_dtype(t.dtype));
         let (n, c, o) = (t.shape[0].clone(), t.shape[1].clone(), kernel[0].clone());
         let offset_groups = Dim::from(self.offset_groups);
-        let out = b.shape(offsets)[2..].to_vec();
+        let out = self.counts(&t.shape, &kernel);
         let (taps, positions) = (Dim::product(&kernel[2..]), Dim::product(&out));
         // Every batch and offset group is an image of its own.
         let images = &n * &offset_groups;

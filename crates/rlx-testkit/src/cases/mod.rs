@@ -9,6 +9,11 @@ mod contract;
 mod control;
 mod custom;
 mod elementwise;
+mod arrange;
+mod attention;
+mod audio;
+mod convolution;
+mod einsum;
 mod experts;
 mod gated;
 mod index;
@@ -20,6 +25,8 @@ mod movement;
 mod norm;
 mod quant;
 mod random;
+mod pool;
+mod quantisation;
 mod recurrent;
 mod reduce;
 mod rotary;
@@ -31,6 +38,7 @@ mod spectral;
 mod state_space;
 mod statistics;
 mod window;
+mod vision;
 
 use crate::case::Case;
 use rlx_ir::op::{CompositeKind, PrimitiveKind};
@@ -168,6 +176,54 @@ pub fn composite_cases(kind: CompositeKind) -> Vec<Case> {
         QuantizeLinear | DequantizeLinear | DynamicQuantizeLinear => Vec::new(),
         MatmulInteger | ConvInteger | QlinearMatmul | QlinearConv | MatmulNbits => Vec::new(),
         Dft | Stft | Istft | CosineWindow | LogMelSpectrogram | MelFilters | MelWeightMatrix => Vec::new(),
+        MaxPool => pool::max_pool(),
+        MaxPoolGrad => pool::max_pool_grad(),
+        MaxUnpool => pool::max_unpool(),
+        LpPool => pool::lp_pool(),
+        GlobalLpPool => pool::global_lp_pool(),
+        GlobalPool => pool::global_pool(),
+        AdaptivePool => pool::adaptive_pool(),
+        AveragePool => pool::average_pool(),
+        AveragePoolGrad => pool::average_pool_grad(),
+        Im2col => pool::im2col(),
+        Col2im => pool::col2im(),
+        ConvBias => convolution::conv_bias(),
+        ConvTranspose => convolution::conv_transpose(),
+        ConvInputGrad => convolution::conv_input_grad(),
+        ConvWeightGrad => convolution::conv_weight_grad(),
+        DeformConv => convolution::deform_conv(),
+        Resize => vision::resize(),
+        GridSample => vision::grid_sample(),
+        AffineGrid => vision::affine_grid(),
+        RoiAlign => vision::roi_align(),
+        MaxRoiPool => vision::max_roi_pool(),
+        DepthToSpace => arrange::depth_to_space(),
+        SpaceToDepth => arrange::space_to_depth(),
+        Tile => arrange::tile(),
+        RepeatElements => arrange::repeat_elements(),
+        Roll => arrange::roll(),
+        PadFrom => arrange::pad_from(),
+        CenterCropPad => arrange::center_crop_pad(),
+        OneHot => arrange::one_hot(),
+        ReverseSequence => arrange::reverse_sequence(),
+        Compress => arrange::compress(),
+        Unique => arrange::unique(),
+        Einsum => einsum::einsum(),
+        QuantizeLinear => quantisation::quantize_linear(),
+        DequantizeLinear => quantisation::dequantize_linear(),
+        DynamicQuantizeLinear => quantisation::dynamic_quantize_linear(),
+        MatmulInteger => quantisation::matmul_integer(),
+        ConvInteger => quantisation::conv_integer(),
+        QlinearMatmul => quantisation::qlinear_matmul(),
+        QlinearConv => quantisation::qlinear_conv(),
+        MatmulNbits => quantisation::matmul_nbits(),
+        Dft => audio::dft(),
+        Stft => audio::stft(),
+        Istft => audio::istft(),
+        CosineWindow => audio::cosine_window(),
+        LogMelSpectrogram => audio::log_mel_spectrogram(),
+        MelFilters => audio::mel_filters(),
+        MelWeightMatrix => audio::mel_weight_matrix(),
         Attention => attention::attention(),
         LinearAttention => attention::linear_attention(),
         RotaryEmbedding => rotary::rotary_embedding(),
@@ -180,7 +236,7 @@ pub fn composite_cases(kind: CompositeKind) -> Vec<Case> {
         Rnn => recurrent::rnn(),
         Gru => recurrent::gru(),
         Lstm => recurrent::lstm(),
-        CausalConv => state_space::causal_conv(),
+        CausalConv => [state_space::causal_conv(), convolution::causal_conv()].concat(),
         SelectiveScan => state_space::selective_scan(),
         HeadwiseScan => state_space::headwise_scan(),
     }

@@ -1,7 +1,9 @@
 //! Matrix products.
 
+use rlx_ir::Value;
 use rlx_ir::op::elementwise::BinaryOp;
 
+use crate::error::NodeProblem;
 use crate::node::NodeContext;
 use crate::registry::{Handled, Operator, onnx};
 
@@ -21,8 +23,12 @@ fn matmul(cx: &mut NodeContext<'_, '_>) -> Handled {
     Ok(cx.builder().matmul(x, y)?.into())
 }
 
-/// α · A′ · B′ + β · C, with A′ and B′ transposed where asked.
 fn gemm(cx: &mut NodeContext<'_, '_>) -> Handled {
+    Ok(gemm_value(cx)?.into())
+}
+
+/// α · A′ · B′ + β · C, with A′ and B′ transposed where asked.
+pub(super) fn gemm_value(cx: &mut NodeContext<'_, '_>) -> Result<Value, NodeProblem> {
     let (mut x, mut y) = (cx.input(0)?, cx.input(1)?);
     let addend = cx.optional(2)?;
     let (alpha, beta) = (cx.float("alpha", 1.0)?, cx.float("beta", 1.0)?);
@@ -51,5 +57,5 @@ fn gemm(cx: &mut NodeContext<'_, '_>) -> Handled {
         let addend = b.broadcast_to(addend, &b.shape(result))?;
         result = b.binary(BinaryOp::Add, result, addend)?;
     }
-    Ok(result.into())
+    Ok(result)
 }

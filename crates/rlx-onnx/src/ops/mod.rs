@@ -3,37 +3,58 @@
 //! To add an operator: write a handler `fn(&mut NodeContext) -> Handled` in its family's file, and a line in that
 //! file's `OPERATORS` with the operator set versions that changed its schema. A new family is one line here.
 
+mod activation;
+mod algebra;
 mod cast;
 mod control;
+mod convolution;
 mod elementwise;
+mod fused;
 mod generate;
 mod index;
 mod logical;
+mod loss;
 mod matrix;
 mod ngram;
+mod norm;
 mod order;
+mod pool;
 mod reduce;
+mod resize;
 mod sequence;
 mod shape;
 mod slice;
+mod softmax;
 mod text;
+mod vision;
+mod window;
 
 use crate::registry::Operator;
 
 /// Every family and its operators.
 pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
+    ("activation", activation::OPERATORS),
+    ("algebra", algebra::OPERATORS),
     ("cast", cast::OPERATORS),
     ("control", control::OPERATORS),
+    ("convolution", convolution::OPERATORS),
     ("elementwise", elementwise::OPERATORS),
+    ("fused", fused::OPERATORS),
     ("generate", generate::OPERATORS),
     ("index", index::OPERATORS),
     ("logical", logical::OPERATORS),
+    ("loss", loss::OPERATORS),
     ("matrix", matrix::OPERATORS),
     ("ngram", ngram::OPERATORS),
+    ("norm", norm::OPERATORS),
     ("order", order::OPERATORS),
+    ("pool", pool::OPERATORS),
     ("reduce", reduce::OPERATORS),
+    ("resize", resize::OPERATORS),
     ("sequence", sequence::OPERATORS),
     ("shape", shape::OPERATORS),
     ("slice", slice::OPERATORS),
+    ("softmax", softmax::OPERATORS),
     ("text", text::OPERATORS),
+    ("vision", vision::OPERATORS),
 ];

@@ -123,10 +123,14 @@ mod tests {
             .collect()
     }
 
+    /// Operators that onnxruntime writes into the domain of ONNX, which has no such schema or only a later one.
+    const OF_ONNXRUNTIME: &[&str] = &["LayerNormalization", "SimplifiedLayerNormalization"];
+
     #[test]
     fn the_table_knows_every_version_of_its_operators() {
         let schemas = schemas();
-        for c in coverage().into_iter().filter(|c| c.domain.starts_with("ai.onnx")) {
+        let of_onnx = |c: &Coverage| c.domain.starts_with("ai.onnx") && !OF_ONNXRUNTIME.contains(&c.operator);
+        for c in coverage().into_iter().filter(of_onnx) {
             let all = &schemas[&(c.domain, c.operator)];
             let known: Vec<i64> = all.iter().copied().filter(|v| *v >= c.since[0]).collect();
             assert_eq!(c.since, known, "{}", c.operator);

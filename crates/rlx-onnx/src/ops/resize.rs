@@ -11,8 +11,9 @@ use crate::registry::{Handled, Operator, onnx};
 
 /// The operators of this family.
 pub(crate) const OPERATORS: &[Operator] = &[
-    onnx("Resize", &[10, 11, 13, 18, 19], resize), //
-    onnx("Upsample", &[7, 9], upsample),
+    onnx("Resize", &[10, 11, 13, 18, 19], resize),
+    // Deprecated in opset 10 without another meaning.
+    onnx("Upsample", &[7, 9, 10], upsample),
 ];
 
 /// What becomes of one axis.
@@ -132,10 +133,7 @@ fn resize(cx: &mut NodeContext<'_, '_>) -> Handled {
             let scales = cx.constant_floats(2, "the sizes")?;
             scaled(cx, x, axes, scales)?
         }
-        (false, true) => {
-            let sizes = cx.dims(3, "resized")?;
-            sized(cx, x, axes, sizes)?
-        }
+        (false, true) => sized(cx, x, axes)?,
     };
     let interpolates = mode != Interpolation::Nearest;
     let op = Resize {
@@ -227,17 +225,13 @@ fn scaled_size(cx: &mut NodeContext<'_, '_>, size: &Dim, scale: f32) -> Result<D
     Ok(b.bind_dim(floor, "resized", 0)?)
 }
 
-/// The sizes asked for, or those that keep the ratios of the axes.
-fn sized(
-    cx: &mut NodeContext<'_, '_>,
-    x: Value,
-    axes: Vec<usize>,
-    sizes: Vec<Dim>,
-) -> Result<Vec<AxisSize>, NodeProblem> {
-    one_each(cx, 3, &axes, sizes.len())?;
+/// The sizes asked for, or (where they are known at import) those nearest that keep the ratios of the axes.
+fn sized(cx: &mut NodeContext<'_, '_>, x: Value, axes: Vec<usize>) -> Result<Vec<AxisSize>, NodeProblem> {
     let policy = cx.string("keep_aspect_ratio_policy", "stretch")?;
     let choose: fn(f64, f64) -> f64 = match policy.as_str() {
         "stretch" => {
+            let sizes = cx.dims(3, "resized")?;
+            one_each(cx, 3, &axes, sizes.len())?;
             let each = axes.into_iter().zip(sizes);
             return Ok(each.map(|(axis, size)| AxisSize { axis, size, scale: None }).collect());
         }
@@ -248,19 +242,21 @@ fn sized(
             return Err(cx.bad_attribute("keep_aspect_ratio_policy", expected, other));
         }
     };
+    let sizes = cx.constant_ints(3, "the scale that all axes share")?;
+    one_each(cx, 3, &axes, sizes.len())?;
     let dims = cx.shape(x);
-    let known = axes.iter().zip(&sizes).map(|(axis, to)| Some((dims[*axis].as_const()?, to.as_const()?)));
-    let Some(known) = known.collect::<Option<Vec<(i64, i64)>>>() else {
-        let what = format!("keep_aspect_ratio_policy {policy} with sizes that are open: {dims} to {sizes:?}");
+    let from = axes.iter().map(|axis| dims[*axis].as_const());
+    let Some(from) = from.collect::<Option<Vec<i64>>>() else {
+        let what = format!("keep_aspect_ratio_policy {policy} of the sizes {dims}, of which some are open");
         return Err(NodeProblem::Unsupported(what));
     };
-    let ratios = known.iter().map(|(from, to)| *to as f64 / *from as f64);
+    let ratios = sizes.iter().zip(&from).map(|(to, from)| *to as f64 / *from as f64);
     let Some(scale) = ratios.reduce(choose).filter(|scale| *scale > 0.0 && scale.is_finite()) else {
         return Err(cx.bad_input(3, "sizes", "above 0, of axes above 0", format!("{sizes:?}")));
     };
-    let each = axes.into_iter().zip(known);
+    let each = axes.into_iter().zip(from);
     Ok(each
-        .map(|(axis, (from, _))| {
+        .map(|(axis, from)| {
             let size = (scale * from as f64 + 0.5).floor() as i64;
             AxisSize { axis, size: size.into(), scale: Some(scale) }
         })

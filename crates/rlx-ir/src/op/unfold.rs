@@ -1,6 +1,6 @@
 //! Sliding windows as axes of their own: their geometry, `im2col` and `col2im`.
 //!
-//! Operands are `[n, c, s…]`: two leading axes, then spatial axes. [`Windows`] is what pooling and convolution
+//! Operands are `[n, c, s…]`: two leading axes, then spatial axes. `Windows` is what pooling and convolution
 //! composites share: the checks of their attributes, how many windows there are, and which elements each holds.
 
 use super::contract::window_count;

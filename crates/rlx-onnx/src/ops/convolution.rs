@@ -59,7 +59,11 @@ pub(super) fn convolved(
 }
 
 /// The spatial sizes of the kernel w, which must have as many axes as x and be of the attribute's sizes, if there is one.
-fn kernel_sizes(cx: &mut NodeContext<'_, '_>, x: Value, w: Value) -> Result<Vec<Dim>, NodeProblem> {
+pub(super) fn kernel_sizes(
+    cx: &mut NodeContext<'_, '_>,
+    x: Value,
+    w: Value,
+) -> Result<Vec<Dim>, NodeProblem> {
     let (dims, kernel) = (cx.shape(x), cx.shape(w));
     if dims.rank() < 2 {
         return Err(cx.bad_input(0, "number of axes", "at least 2", dims.rank()));
@@ -78,7 +82,7 @@ fn kernel_sizes(cx: &mut NodeContext<'_, '_>, x: Value, w: Value) -> Result<Vec<
 }
 
 /// An integer attribute that counts something: at least 1, which is also the default.
-fn positive(cx: &NodeContext<'_, '_>, name: &str) -> Result<usize, NodeProblem> {
+pub(super) fn positive(cx: &NodeContext<'_, '_>, name: &str) -> Result<usize, NodeProblem> {
     let count = cx.int(name, 1)?;
     let size = usize::try_from(count).ok().filter(|n| *n >= 1);
     size.ok_or_else(|| cx.bad_attribute(name, "at least 1", count))

@@ -5,6 +5,7 @@
 
 mod activation;
 mod algebra;
+mod attention;
 mod cast;
 mod control;
 mod convolution;
@@ -19,10 +20,13 @@ mod ngram;
 mod norm;
 mod order;
 mod pool;
+mod quantise;
+mod recurrent;
 mod reduce;
 mod resize;
 mod sequence;
 mod shape;
+mod signal;
 mod slice;
 mod softmax;
 mod text;
@@ -35,6 +39,7 @@ use crate::registry::Operator;
 pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("activation", activation::OPERATORS),
     ("algebra", algebra::OPERATORS),
+    ("attention", attention::OPERATORS),
     ("cast", cast::OPERATORS),
     ("control", control::OPERATORS),
     ("convolution", convolution::OPERATORS),
@@ -49,10 +54,13 @@ pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("norm", norm::OPERATORS),
     ("order", order::OPERATORS),
     ("pool", pool::OPERATORS),
+    ("quantise", quantise::OPERATORS),
+    ("recurrent", recurrent::OPERATORS),
     ("reduce", reduce::OPERATORS),
     ("resize", resize::OPERATORS),
     ("sequence", sequence::OPERATORS),
     ("shape", shape::OPERATORS),
+    ("signal", signal::OPERATORS),
     ("slice", slice::OPERATORS),
     ("softmax", softmax::OPERATORS),
     ("text", text::OPERATORS),

@@ -16,11 +16,13 @@ mod index;
 mod logical;
 mod loss;
 mod matrix;
+mod ml;
 mod ngram;
 mod norm;
 mod order;
 mod pool;
 mod quantise;
+mod random;
 mod recurrent;
 mod reduce;
 mod resize;
@@ -30,6 +32,7 @@ mod signal;
 mod slice;
 mod softmax;
 mod text;
+mod training;
 mod vision;
 mod window;
 
@@ -50,11 +53,13 @@ pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("logical", logical::OPERATORS),
     ("loss", loss::OPERATORS),
     ("matrix", matrix::OPERATORS),
+    ("ml", ml::OPERATORS),
     ("ngram", ngram::OPERATORS),
     ("norm", norm::OPERATORS),
     ("order", order::OPERATORS),
     ("pool", pool::OPERATORS),
     ("quantise", quantise::OPERATORS),
+    ("random", random::OPERATORS),
     ("recurrent", recurrent::OPERATORS),
     ("reduce", reduce::OPERATORS),
     ("resize", resize::OPERATORS),
@@ -64,5 +69,6 @@ pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("slice", slice::OPERATORS),
     ("softmax", softmax::OPERATORS),
     ("text", text::OPERATORS),
+    ("training", training::OPERATORS),
     ("vision", vision::OPERATORS),
 ];

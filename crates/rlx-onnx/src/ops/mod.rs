@@ -6,6 +6,7 @@
 mod activation;
 mod algebra;
 mod attention;
+mod attention_contrib;
 mod cast;
 mod control;
 mod convolution;
@@ -22,6 +23,7 @@ mod norm;
 mod order;
 mod pool;
 mod quantise;
+mod quantised_contrib;
 mod random;
 mod recurrent;
 mod reduce;
@@ -43,6 +45,7 @@ pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("activation", activation::OPERATORS),
     ("algebra", algebra::OPERATORS),
     ("attention", attention::OPERATORS),
+    ("attention_contrib", attention_contrib::OPERATORS),
     ("cast", cast::OPERATORS),
     ("control", control::OPERATORS),
     ("convolution", convolution::OPERATORS),
@@ -59,6 +62,7 @@ pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("order", order::OPERATORS),
     ("pool", pool::OPERATORS),
     ("quantise", quantise::OPERATORS),
+    ("quantised_contrib", quantised_contrib::OPERATORS),
     ("random", random::OPERATORS),
     ("recurrent", recurrent::OPERATORS),
     ("reduce", reduce::OPERATORS),

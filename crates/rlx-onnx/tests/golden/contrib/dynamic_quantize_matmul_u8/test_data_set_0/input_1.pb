@@ -1,0 +1,1 @@
+Bx1JøviAQÎVjlHX]YAÎœÌÊ

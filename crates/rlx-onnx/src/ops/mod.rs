@@ -35,6 +35,7 @@ mod slice;
 mod softmax;
 mod text;
 mod training;
+mod tree;
 mod vision;
 mod window;
 
@@ -74,5 +75,6 @@ pub(crate) const FAMILIES: &[(&str, &[Operator])] = &[
     ("softmax", softmax::OPERATORS),
     ("text", text::OPERATORS),
     ("training", training::OPERATORS),
+    ("tree", tree::OPERATORS),
     ("vision", vision::OPERATORS),
 ];

@@ -5,9 +5,10 @@ use rlx_ir::op::attention::{
     Attention, AttentionOperand, EmptyRow, LinearAttention, LinearAttentionRule, ScoreStage,
 };
 use rlx_ir::op::contract::Dot;
+use rlx_ir::op::convolution::CausalConv;
 use rlx_ir::op::rotary::RotaryEmbedding;
 use rlx_ir::op::softmax::{Softmax, SoftmaxOp};
-use rlx_ir::op::state_space::CausalConv;
+
 use rlx_ir::op::{Axis, Real};
 use rlx_ir::{Builder, DType, Dim, TensorType, TypeError, Value};
 
@@ -395,5 +396,5 @@ fn causal_conv_with_state(cx: &mut NodeContext<'_, '_>) -> Handled {
         }
     };
     let operands: Vec<Value> = [x, w, state].into_iter().chain(bias).collect();
-    Ok(b.push(CausalConv { bias: bias.is_some(), silu }, &operands)?.to_vec().into())
+    Ok(b.push(CausalConv { silu }, &operands)?.to_vec().into())
 }

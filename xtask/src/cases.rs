@@ -69,6 +69,9 @@ fn run_backend(options: &Options) -> anyhow::Result<String> {
         MostCost::Expensive => Cost::Expensive,
     };
     let report = run_table(backend, &options.filter, cost, THREADS);
+    for (title, time) in &report.slowest {
+        eprintln!("{:8.2} s {title}", time.as_secs_f64());
+    }
     for (title, reason) in &report.failed {
         eprintln!("FAILED {title}\n    {}", reason.replace('\n', "\n    "));
     }

@@ -11,6 +11,7 @@ mod conformance;
 mod context;
 mod demo;
 mod docs;
+mod filetests;
 mod fuzz;
 mod models;
 mod onnx_nodes;
@@ -47,6 +48,8 @@ enum Task {
     Test(test::Options),
     /// Run the case table on a backend
     Cases(cases::Options),
+    /// Check the file tests, or rewrite what they expect
+    Filetests(filetests::Options),
     /// Check formatting, lints and documentation; warnings are errors
     Check,
     /// Fetch the real models that tests use, each checked by its hash
@@ -76,6 +79,7 @@ fn main() -> anyhow::Result<()> {
     match arguments.task {
         Task::Test(options) => test::run(&context, &options),
         Task::Cases(options) => cases::run(&options),
+        Task::Filetests(options) => filetests::run(&context, &options),
         Task::Check => checks::run(&context),
         Task::FetchModels(options) => models::run(&context, &options),
         Task::Venv => venv::run(&context),

@@ -27,6 +27,8 @@ use std::fmt::Write;
 /// One entry of a file.
 #[derive(Clone, Debug)]
 pub struct Entry {
+    /// The comment lines before it.
+    pub comment: String,
     /// The operation's name, or the subject of a file test.
     pub op: String,
     /// The case's name.
@@ -81,8 +83,9 @@ pub struct FormatError {
     pub message: String,
 }
 
-/// A directive's lines joined, with the line it began at.
+/// A directive's lines joined, with the line it began at and the comment lines before it.
 struct Block {
+    comment: String,
     line: usize,
     text: String,
 }
@@ -90,8 +93,13 @@ struct Block {
 /// Lines grouped by the ones that begin at the left margin. A graph ends at the `}` that stands there.
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
+    let mut comment = String::new();
     for (i, line) in text.lines().enumerate() {
-        if line.trim().is_empty() || line.starts_with("//") {
+        if line.starts_with("//") {
+            comment += &format!("{line}\n");
+            continue;
+        }
+        if line.trim().is_empty() {
             continue;
         }
         let continues = line.starts_with([' ', '\t', '}']);
@@ -100,7 +108,11 @@ fn blocks(text: &str) -> Vec<Block> {
                 block.text.push('\n');
                 block.text.push_str(line);
             }
-            _ => blocks.push(Block { line: i + 1, text: line.to_string() }),
+            _ => blocks.push(Block {
+                comment: std::mem::take(&mut comment),
+                line: i + 1,
+                text: line.to_string(),
+            }),
         }
     }
     blocks
@@ -123,6 +135,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, FormatError> {
                 text => Tolerance::parse(text).ok_or_else(|| error(format!("{text:?} is no tolerance")))?,
             };
             entries.push(Entry {
+                comment: block.comment.clone(),
                 op: op.to_string(),
                 name: name.to_string(),
                 line: block.line,
@@ -251,7 +264,7 @@ fn print_elements(literal: &Literal) -> String {
 
 /// Writes an entry as [`parse`] reads it.
 pub fn print(entry: &Entry) -> String {
-    let mut out = format!("case \"{}/{}\"", entry.op, entry.name);
+    let mut out = format!("{}case \"{}/{}\"", entry.comment, entry.op, entry.name);
     if !matches!(entry.tolerance, Tolerance::Exact) {
         let _ = write!(out, " {}", entry.tolerance);
     }
@@ -311,7 +324,6 @@ error: \"add: C2\"
         assert_eq!(
             printed,
             TEXT.lines()
-                .skip(1)
                 .map(|l| format!("{l}\n"))
                 .collect::<String>()
                 .replace("f32[1] [1.0], ", "f32[1] [1.0],\n     ")

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// What a run of the table gave.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Report {
     pub left_out: usize,
     /// The cases that failed: title and reason.
     pub failed: Vec<(String, String)>,
+    /// The slowest cases, slowest first.
+    pub slowest: Vec<(String, Duration)>,
     /// How many operations of the catalogue have cases among those that ran.
     pub ops_covered: usize,
     /// How many operations the catalogue has.
@@ -46,6 +49,9 @@ impl Report {
     }
 }
 
+/// How many of the slowest cases a report names.
+const SLOWEST: usize = 10;
+
 /// Runs the cases whose title (`operation/name`) contains `filter`, up to the cost `most`; of a costlier case its
 /// twin, if it has one. `threads` run side by side.
 pub fn run_table(backend: &dyn Backend, filter: &str, most: Cost, threads: usize) -> Report {
@@ -53,10 +59,16 @@ pub fn run_table(backend: &dyn Backend, filter: &str, most: Cost, threads: usize
     let total = all.len();
     let chosen: Vec<Case> = all.into_iter().filter_map(|case| affordable(case, most)).collect();
     let failed = Mutex::new(Vec::new());
+    let times = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(case) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(reason) = run_case(backend, case)
+            let start = Instant::now();
+            let outcome = run_case(backend, case);
+            if let Ok(mut times) = times.lock() {
+                times.push((case.title(), start.elapsed()));
+            }
+            if let Err(reason) = outcome
                 && let Ok(mut failed) = failed.lock()
             {
                 failed.push((case.title(), reason));
@@ -70,6 +82,9 @@ pub fn run_table(backend: &dyn Backend, filter: &str, most: Cost, threads: usize
     });
     let mut failed = failed.into_inner().unwrap_or_default();
     failed.sort();
+    let mut slowest = times.into_inner().unwrap_or_default();
+    slowest.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    slowest.truncate(SLOWEST);
     let names: BTreeSet<&'static str> = catalogue().iter().map(|op| op.name).collect();
     let covered: BTreeSet<&str> = chosen.iter().map(|case| case.op.as_str()).collect();
     Report {
@@ -77,6 +92,7 @@ pub fn run_table(backend: &dyn Backend, filter: &str, most: Cost, threads: usize
         cases: chosen.len(),
         left_out: total - chosen.len(),
         failed,
+        slowest,
         ops_covered: names.iter().filter(|name| covered.contains(*name)).count(),
         ops_total: names.len(),
         uncovered: names.iter().copied().filter(|name| !covered.contains(name)).collect(),

@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 #[test]
 fn oracle_passes_every_case() {
     let report = run_table(&Eval, "", Cost::Small, 2);
+    for (title, time) in &report.slowest {
+        eprintln!("{:.2} s {title}", time.as_secs_f64());
+    }
     for (title, reason) in &report.failed {
         eprintln!("FAILED {title}: {reason}");
     }

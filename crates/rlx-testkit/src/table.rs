@@ -279,10 +279,7 @@ fn oracle_agrees(
 /// Each operand as each view gives the same bits as its contiguous copy.
 fn views_agree(backend: &dyn Backend, case: &Case, graph: &Graph, outputs: &[Literal]) -> Result<(), String> {
     for viewed in views::viewed(case) {
-        let other = match &viewed.contiguous {
-            Some(inputs) => Some(backend.run(graph, inputs)),
-            None => None,
-        };
+        let other = viewed.contiguous.as_ref().map(|inputs| backend.run(graph, inputs));
         let contiguous = match &other {
             Some(Ok(outputs)) => outputs.as_slice(),
             // The repeated elements are outside the operation's domain.

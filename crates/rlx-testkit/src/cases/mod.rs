@@ -3,6 +3,8 @@
 //! The two matches are exhaustive, so that an operation without cases does not compile; a test checks that every name
 //! of a family has one.
 
+#![allow(clippy::type_complexity, reason = "a table of names and functions reads best where it is used")]
+
 mod activation;
 mod arrange;
 mod attention;

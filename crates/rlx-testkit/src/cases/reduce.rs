@@ -417,7 +417,7 @@ pub(super) fn arg_reduce() -> Vec<Case> {
         for (i, x) in row.iter().enumerate() {
             let (x_nan, best_nan) = (x.is_nan(), row[best].is_nan());
             let equal = (x_nan && best_nan) || *x == row[best];
-            if (x_nan && !best_nan) || (!best_nan && better(*x, row[best])) || (equal && last) {
+            if (!best_nan && (x_nan || better(*x, row[best]))) || (equal && last) {
                 best = i;
             }
         }

@@ -93,7 +93,7 @@ for name, silu, biased in [("plain", False, False), ("gated", True, True)]:
     inputs = [x, w, state] + ([bias] if biased else [])
     y = reference("CausalConvWithState", [x, w, bias if biased else None, state], 2, opset=27,
                   activation="silu" if silu else "none")
-    cases.op("causal_conv", name, f"silu={str(silu).lower()}", inputs, y, "within(2e-6, 1e-6)")
+    cases.op("causal_conv", f"convolved_{name}", f"silu={str(silu).lower()}", inputs, y, "within(2e-6, 1e-6)")
 
 # Deformable: offsets and masks of two groups, against a plain sum over kernel elements.
 for name, group, offsets, masked, biased in [("plain", 1, 1, False, False), ("grouped_masked", 2, 2, True, True)]:

@@ -42,6 +42,12 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The stage of `cargo xtask test`: the pages are what the code says.
+pub(crate) fn check(context: &Context) -> anyhow::Result<String> {
+    run(context, &Options { check: true })?;
+    Ok(pages().into_iter().map(|(path, _)| path).collect::<Vec<_>>().join(", "))
+}
+
 /// One line of a documentation comment in the table: what it says, without the constraints.
 fn sentence(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();

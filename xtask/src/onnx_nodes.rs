@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
 use rlx_testkit::onnx_nodes::{NodeResult, Outcome, oracle, run_case};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::{conformance, report};
@@ -47,6 +47,25 @@ fn ratchet(context: &Context, backend: Backend) -> PathBuf {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
+    let (summary, verdict) = tally(context, options)?;
+    if options.json {
+        report::print_json(&summary)?;
+    } else {
+        eprintln!("{summary}");
+    }
+    verdict
+}
+
+/// The stage of `cargo xtask test`: the whole suite through the oracle; the answer is its summary.
+pub(crate) fn stage(context: &Context) -> anyhow::Result<String> {
+    let options =
+        Options { backend: Backend::Eval, filter: None, folder: None, bless: false, json: false };
+    let (summary, verdict) = tally(context, &options)?;
+    verdict.map(|()| summary.to_string())
+}
+
+/// The summary, and whether it is as it must be: none wrong, no panic, nothing lost.
+fn tally(context: &Context, options: &Options) -> anyhow::Result<(Value, anyhow::Result<()>)> {
     let folder = match &options.folder {
         Some(folder) => folder.clone(),
         None => conformance::onnx_node_tests(context)?,
@@ -81,15 +100,15 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
         "total": results.len(),
         "pinned": results.iter().filter(|(_, r)| !r.pinned.is_empty()).count(),
     });
-    if options.json {
-        report::print_json(&summary)?;
+    let faults = results.iter().filter(|(_, r)| matches!(r.outcome, Outcome::Wrong(_) | Outcome::Panic(_))).count();
+    let verdict = if faults > 0 {
+        Err(anyhow!("{faults} cases are wrong or panic"))
+    } else if options.filter.is_some() || options.folder.is_some() {
+        Ok(())
     } else {
-        eprintln!("{summary}");
-    }
-    if options.filter.is_some() || options.folder.is_some() {
-        return Ok(());
-    }
-    hold(&ratchet(context, options.backend), &passing, options.bless)
+        hold(&ratchet(context, options.backend), &passing, options.bless)
+    };
+    Ok((summary, verdict))
 }
 
 /// The folders that hold a model, sorted.

@@ -64,7 +64,9 @@ pub fn lower(graph: &Graph, keep: &dyn Fn(&Composite) -> bool) -> Result<Graph, 
 /// not follow from those of its decomposition.
 fn keep_checks(b: &mut Builder, graph: &Graph, id: NodeId, results: &Values) {
     let Some(first) = results.first() else { return };
-    for check in graph.checks().iter().filter(|c| c.node == id) {
+    // Checks are in the order of their nodes.
+    let from = graph.checks().partition_point(|c| c.node < id);
+    for check in graph.checks()[from..].iter().take_while(|c| c.node == id) {
         b.add_check(first.node, &check.check);
     }
 }

@@ -243,9 +243,7 @@ impl Builder {
 
     /// Adds a run-time check that must hold before `node` runs, unless it is there: lowering keeps those of composites.
     pub(crate) fn add_check(&mut self, node: NodeId, check: &crate::infer::Check) {
-        if !self.graph.checks.iter().any(|c| c.check == *check) {
-            self.graph.checks.push(NodeCheck { node, check: check.clone() });
-        }
+        self.graph.checks.push(NodeCheck { node, check: check.clone() });
     }
 
     /// The finished graph, with these named outputs.
@@ -373,15 +371,26 @@ fn compacted(graph: Graph, keep: &[bool]) -> Graph {
             .collect(),
         inputs: graph.inputs.iter().map(|v| renamed(*v)).collect(),
         outputs: graph.outputs.into_iter().map(|o| Output { value: renamed(o.value), ..o }).collect(),
-        checks: graph
-            .checks
-            .into_iter()
-            .filter_map(|c| Some(NodeCheck { node: new_id[c.node.index()]?, ..c }))
-            .collect(),
+        checks: ordered_checks(graph.checks, &new_id),
         name: graph.name,
         states: graph.states,
         symbols: graph.symbols,
     }
+}
+
+/// The checks of the nodes that are left, in the order of the nodes, each once a node.
+fn ordered_checks(checks: Vec<NodeCheck>, new_id: &[Option<NodeId>]) -> Vec<NodeCheck> {
+    let mut checks: Vec<NodeCheck> =
+        checks.into_iter().filter_map(|c| Some(NodeCheck { node: new_id[c.node.index()]?, ..c })).collect();
+    checks.sort_by_key(|c| c.node);
+    let mut ordered: Vec<NodeCheck> = Vec::with_capacity(checks.len());
+    for check in checks {
+        let of_node = ordered.iter().rev().take_while(|c| c.node == check.node);
+        if !of_node.into_iter().any(|c| *c == check) {
+            ordered.push(check);
+        }
+    }
+    ordered
 }
 
 #[cfg(test)]

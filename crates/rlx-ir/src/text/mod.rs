@@ -17,7 +17,7 @@ mod literal;
 mod parse;
 mod print;
 
-pub use parse::{FindConstant, ParseError, ParseOptions, Parser, parse, parse_with};
+pub use parse::{FindConstant, FindCustom, ParseError, ParseOptions, Parser, parse, parse_with};
 pub use print::{Printed, Printer, print, print_with_constants};
 
 /// The version of the text form; the first line is `rlx VERSION`.

@@ -32,13 +32,16 @@ pub struct ParseError {
 /// Finds a constant that a text names by hash, element type and sizes.
 pub type FindConstant<'a> = dyn Fn(u128, DType, &[usize]) -> Option<Literal> + 'a;
 
+/// Finds a custom operation by its name and attributes.
+pub type FindCustom<'a> = dyn Fn(&str, &str) -> Option<Custom> + 'a;
+
 /// What a text may refer to.
 #[derive(Default)]
 pub struct ParseOptions<'a> {
     /// Finds a constant by its hash, element type and sizes.
     pub constant: Option<&'a FindConstant<'a>>,
     /// Finds a custom operation by name and attributes.
-    pub custom: Option<&'a dyn Fn(&str, &str) -> Option<Custom>>,
+    pub custom: Option<&'a FindCustom<'a>>,
 }
 
 /// Reads a graph that refers to nothing outside its text.
@@ -439,9 +442,7 @@ impl<'a> Parser<'a> {
                 Err(self.unexpected("an operation"))
             })
         }?;
-        if self.fields > 0 {
-            self.expect(">")?;
-        } else if self.take("<") {
+        if self.fields > 0 || self.take("<") {
             self.expect(">")?;
         }
         self.expect("(")?;

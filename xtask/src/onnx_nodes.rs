@@ -58,8 +58,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
 
 /// The stage of `cargo xtask test`: the whole suite through the oracle; the answer is its summary.
 pub(crate) fn stage(context: &Context) -> anyhow::Result<String> {
-    let options =
-        Options { backend: Backend::Eval, filter: None, folder: None, bless: false, json: false };
+    let options = Options { backend: Backend::Eval, filter: None, folder: None, bless: false, json: false };
     let (summary, verdict) = tally(context, &options)?;
     verdict.map(|()| summary.to_string())
 }
@@ -100,7 +99,8 @@ fn tally(context: &Context, options: &Options) -> anyhow::Result<(Value, anyhow:
         "total": results.len(),
         "pinned": results.iter().filter(|(_, r)| !r.pinned.is_empty()).count(),
     });
-    let faults = results.iter().filter(|(_, r)| matches!(r.outcome, Outcome::Wrong(_) | Outcome::Panic(_))).count();
+    let faults =
+        results.iter().filter(|(_, r)| matches!(r.outcome, Outcome::Wrong(_) | Outcome::Panic(_))).count();
     let verdict = if faults > 0 {
         Err(anyhow!("{faults} cases are wrong or panic"))
     } else if options.filter.is_some() || options.folder.is_some() {

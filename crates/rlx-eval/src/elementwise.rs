@@ -109,9 +109,9 @@ fn float_binary(op: BinaryOp) -> Option<fn(f64, f64) -> f64> {
     })
 }
 
-fn integer_binary<I: Integer>(op: BinaryOp, x: I, y: I, bits: u32) -> Result<I, Fault>
+fn integer_binary<I>(op: BinaryOp, x: I, y: I, bits: u32) -> Result<I, Fault>
 where
-    I: std::ops::BitAnd<Output = I> + std::ops::BitOr<Output = I> + std::ops::BitXor<Output = I>,
+    I: Integer + std::ops::BitAnd<Output = I> + std::ops::BitOr<Output = I> + std::ops::BitXor<Output = I>,
 {
     use BinaryOp::*;
     Ok(match op {

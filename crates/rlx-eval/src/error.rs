@@ -14,7 +14,7 @@ pub enum EvalError {
         /// Its name.
         name: String,
         /// Its type.
-        expected: TensorType,
+        expected: Box<TensorType>,
     },
     /// The graph has no input of this name.
     #[error("there is no input {name:?}; the inputs are {known:?}")]
@@ -30,9 +30,9 @@ pub enum EvalError {
         /// Its name.
         name: String,
         /// The declared type.
-        expected: TensorType,
+        expected: Box<TensorType>,
         /// What was given.
-        found: TensorType,
+        found: Box<TensorType>,
     },
     /// An input's sizes do not fit.
     #[error("input {name:?}: expected {expected}, found {found}: {cause}")]
@@ -40,9 +40,9 @@ pub enum EvalError {
         /// Its name.
         name: String,
         /// The declared type.
-        expected: TensorType,
+        expected: Box<TensorType>,
         /// What was given.
-        found: TensorType,
+        found: Box<TensorType>,
         /// Which size, and why.
         cause: DimError,
     },

@@ -49,7 +49,9 @@ fn gathered(
     let flat = indices.to_i64s();
     let mut positions = Vec::with_capacity(tuples * inner.len());
     for t in 0..tuples {
-        let mut base = Some(if batches == 0 { 0 } else { t / (tuples / batches) * batch_size });
+        // There is no tuple to look at where there is no batch.
+        let batch_index = t.checked_div(tuples.checked_div(batches).unwrap_or(0)).unwrap_or(0);
+        let mut base = Some(batch_index * batch_size);
         for (j, axis) in axes.iter().enumerate() {
             let index = resolve(flat[t * axes.len() + j], *axis, x[*axis], oob, wrap)?;
             base = base.zip(index).map(|(base, index)| base + index * own[*axis]);

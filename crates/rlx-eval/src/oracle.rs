@@ -63,7 +63,10 @@ impl Oracle {
     ) -> Result<Vec<Literal>, EvalError> {
         let names: Vec<(&str, &TensorType)> = self.graph.input_types().collect();
         if let Some((name, expected)) = names.get(inputs.len()) {
-            return Err(EvalError::MissingInput { name: name.to_string(), expected: (*expected).clone() });
+            return Err(EvalError::MissingInput {
+                name: name.to_string(),
+                expected: Box::new((*expected).clone()),
+            });
         }
         if inputs.len() > names.len() {
             let known = names.iter().map(|(n, _)| n.to_string()).collect();
@@ -77,8 +80,8 @@ impl Oracle {
             let Some(tensor) = tensor.filter(|t| t.dims.len() == expected.rank()) else {
                 return Err(EvalError::InputType {
                     name: name.to_string(),
-                    expected: (*expected).clone(),
-                    found: literal.tensor_type(),
+                    expected: Box::new((*expected).clone()),
+                    found: Box::new(literal.tensor_type()),
                 });
             };
             tensors.push(tensor);
@@ -97,8 +100,8 @@ impl Oracle {
                 };
                 tensor.to_literal_as(dtype).ok_or_else(|| EvalError::InputType {
                     name: output.name.to_string(),
-                    expected: self.graph.type_of(output.value).clone(),
-                    found: TensorType::new(tensor.dtype, tensor.dims.as_slice()),
+                    expected: Box::new(self.graph.type_of(output.value).clone()),
+                    found: Box::new(TensorType::new(tensor.dtype, tensor.dims.as_slice())),
                 })
             })
             .collect()
@@ -117,7 +120,7 @@ impl Oracle {
                 None => {
                     return Err(EvalError::MissingInput {
                         name: name.to_string(),
-                        expected: expected.clone(),
+                        expected: Box::new(expected.clone()),
                     });
                 }
             }
@@ -163,8 +166,8 @@ impl Run<'_> {
         for ((name, expected), tensor) in graph.input_types().zip(&inputs) {
             bind_sizes(expected, tensor, &mut bindings).map_err(|cause| EvalError::InputSize {
                 name: name.to_string(),
-                expected: expected.clone(),
-                found: TensorType::new(tensor.dtype, tensor.dims.as_slice()),
+                expected: Box::new(expected.clone()),
+                found: Box::new(TensorType::new(tensor.dtype, tensor.dims.as_slice())),
                 cause,
             })?;
         }
@@ -172,8 +175,8 @@ impl Run<'_> {
         for ((name, expected), tensor) in graph.input_types().zip(&inputs) {
             check_sizes(expected, tensor, &bindings).map_err(|cause| EvalError::InputSize {
                 name: name.to_string(),
-                expected: expected.clone(),
-                found: TensorType::new(tensor.dtype, tensor.dims.as_slice()),
+                expected: Box::new(expected.clone()),
+                found: Box::new(TensorType::new(tensor.dtype, tensor.dims.as_slice())),
                 cause,
             })?;
         }

@@ -123,7 +123,7 @@ pub(crate) fn reduce_window_grad(
     let (elements, grads) = (x.as_floats(), dy.as_floats());
     let wide = accumulator(x.dtype);
     let mut dx = vec![0.0; elements.len()];
-    for at in 0..windows.count() {
+    for (at, grad) in grads.iter().enumerate() {
         let mut best: Option<usize> = None;
         windows.for_each(at, |p| {
             let Some(p) = p else { return };
@@ -140,7 +140,7 @@ pub(crate) fn reduce_window_grad(
             }
         });
         if let Some(p) = best {
-            dx[p] = cx.round(wide, dx[p] + grads[at]);
+            dx[p] = cx.round(wide, dx[p] + grad);
         }
     }
     cx.precision.round_all(x.dtype, &mut dx);

@@ -149,7 +149,8 @@ fn inputs_by_name() {
 #[test]
 fn empty_tensors_with_huge_other_sizes_are_errors_or_quick() {
     let graph = "(%x: f32[a, b, c]) { %y = cum_sum<axis=1>(%x) return \"y\" = %y }";
-    let run_dims = |dims: [usize; 3]| run(graph, &[Literal::new(rlx_ir::DType::F32, dims, Vec::new()).unwrap()]);
+    let run_dims =
+        |dims: [usize; 3]| run(graph, &[Literal::new(rlx_ir::DType::F32, dims, Vec::new()).unwrap()]);
     assert!(run_dims([0, 1 << 40, 1 << 40]).is_err());
     assert_eq!(run_dims([1 << 20, 0, 1 << 20]).unwrap()[0].dims(), [1 << 20, 0, 1 << 20]);
 }

@@ -62,7 +62,7 @@ pub enum ModelError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: LoadError,
+        source: Box<LoadError>,
     },
     /// The ONNX model cannot be imported.
     #[error("{}: {source}", path.display())]
@@ -96,7 +96,7 @@ impl Model {
 
     fn open_onnx(path: &Path, options: &ModelOptions) -> Result<Model, ModelError> {
         let file = rlx_onnx::load::open(path, &options.load)
-            .map_err(|source| ModelError::Load { path: path.to_owned(), source })?;
+            .map_err(|source| ModelError::Load { path: path.to_owned(), source: Box::new(source) })?;
         let imported = rlx_onnx::import(&file, &options.import)
             .map_err(|source| ModelError::Import { path: path.to_owned(), source: Box::new(source) })?;
         Ok(Model {

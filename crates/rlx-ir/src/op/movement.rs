@@ -33,7 +33,7 @@ operation! {
 }
 
 operation! {
-    /// y[i] = x[start + step · i] along each axis. C1: one start, size and step an axis, no step 0.
+    /// y\[i\] = x\[start + step · i\] along each axis. C1: one start, size and step an axis, no step 0.
     /// C2: every index lies in the operand (an empty result reads nothing).
     pub struct Slice = "slice" {
         /// First index along each axis.

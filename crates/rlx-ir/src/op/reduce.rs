@@ -74,7 +74,7 @@ operation! {
 }
 
 operation! {
-    /// y[i] = combination of x[0..=i] along an axis. C1: a number type. C2: axis < rank.
+    /// y\[i\] = combination of x\[0..=i\] along an axis. C1: a number type. C2: axis < rank.
     pub struct Cumulative: CumulativeOp {
         /// The axis.
         axis: usize,

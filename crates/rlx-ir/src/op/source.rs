@@ -29,7 +29,7 @@ operation! {
 }
 
 operation! {
-    /// y[i] = start + step · i[axis], computed exactly and rounded (or wrapped) once.
+    /// y\[i\] = start + step · i\[axis\], computed exactly and rounded (or wrapped) once.
     /// C1: a number type. C2: axis < rank. C3: integer types need whole start and step.
     pub struct Iota = "iota" {
         /// The result's type.

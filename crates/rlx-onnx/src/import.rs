@@ -48,6 +48,9 @@ pub struct ImportOptions {
     /// Inputs that become constants, by name: needed where a value decides shapes or the structure of the graph
     /// ([`ImportError::needs_pinned`] names them), and for inputs of text, sequences and optionals.
     pub pinned: IndexMap<String, Constant>,
+    /// Conditions of If nodes, by the node's name with its path, that are taken to hold or not to: for branches that
+    /// give different ranks by sizes that are open. Without an entry the branch with fewer axes is taken.
+    pub assumed: IndexMap<String, bool>,
 }
 
 /// An imported model.
@@ -63,6 +66,17 @@ pub struct Imported {
     pub producer: String,
     /// The model's metadata.
     pub metadata: Vec<(String, String)>,
+    /// What was assumed of conditions that sizes decide. The graph checks each when it runs.
+    pub assumptions: Vec<Assumption>,
+}
+
+/// The condition of an If node that is taken to hold or not to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumption {
+    /// The node's name, with the path of the subgraphs and functions that it is in.
+    pub node: String,
+    /// Whether it holds.
+    pub condition: bool,
 }
 
 /// What an output of a model is made of.
@@ -91,8 +105,15 @@ pub fn import(file: &ModelFile, options: &ImportOptions) -> Result<Imported, Imp
     let name = if graph.name().is_empty() { "main" } else { graph.name() };
     let mut builder = Builder::new(name);
     builder.set_folder(Arc::new(OracleFolder { max_elements: options.limits.max_folded_elements }));
-    let mut importer =
-        Importer { file, options, functions, bodies: vec![Body::new(builder)], scopes: Vec::new(), nodes: 0 };
+    let mut importer = Importer {
+        file,
+        options,
+        functions,
+        bodies: vec![Body::new(builder)],
+        scopes: Vec::new(),
+        nodes: 0,
+        assumptions: Vec::new(),
+    };
     importer.scopes.push(Scope::outermost(opsets.clone()));
     importer.interface(graph)?;
     importer.nodes_of(graph)?;
@@ -136,6 +157,8 @@ pub(crate) struct Importer<'m> {
     pub(crate) scopes: Vec<Scope<'m>>,
     /// Nodes imported so far.
     pub(crate) nodes: usize,
+    /// Conditions assumed so far.
+    pub(crate) assumptions: Vec<Assumption>,
 }
 
 /// A node's name; its type and first output where it has none.
@@ -323,6 +346,7 @@ impl<'m> Importer<'m> {
             opsets: opsets.0.iter().map(|(domain, version)| (shown(domain), *version)).collect(),
             producer: format!("{} {}", model.producer_name(), model.producer_version()).trim().to_owned(),
             metadata: model.metadata_props.iter().map(entry).collect(),
+            assumptions: self.assumptions,
         })
     }
 }

@@ -31,7 +31,7 @@ pub mod values;
 
 pub use error::{ImportError, MissingOperator, NodeProblem};
 pub use file::MemoryMode;
-pub use import::{ImportLimits, ImportOptions, Imported, OutputForm, import};
+pub use import::{Assumption, ImportLimits, ImportOptions, Imported, OutputForm, import};
 pub use load::{LoadError, LoadOptions, ModelFile};
 pub use proto::wire::WireProblem;
 pub use registry::{Coverage, NEWEST_OPSET, coverage};

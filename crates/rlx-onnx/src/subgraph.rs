@@ -126,9 +126,14 @@ impl<'m> Importer<'m> {
 }
 
 impl<'m> NodeContext<'_, 'm> {
+    /// The node's name, with the path of the subgraphs and functions that it is in.
+    pub(crate) fn place(&self) -> String {
+        format!("{}{}", self.importer.scope().path, node_name(self.node))
+    }
+
     /// Where the nodes of a subgraph are.
     fn path(&self, label: &str) -> String {
-        format!("{}{}/{label}", self.importer.scope().path, node_name(self.node))
+        format!("{}/{label}", self.place())
     }
 
     /// Imports a subgraph in place of the node; its outputs.

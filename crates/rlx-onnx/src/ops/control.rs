@@ -3,11 +3,14 @@
 //! What is known at import is resolved then: a constant condition takes its branch, and a loop whose structure changes
 //! from trip to trip (sequences, sizes that grow) is unrolled if its trips are known. All else becomes a closed body.
 
+use rlx_ir::dim::Range;
 use rlx_ir::op::control::{If, Scan, While};
-use rlx_ir::{Builder, DType, Dim, Literal, Symbol, TensorType, Value};
+use rlx_ir::op::elementwise::UnaryOp;
+use rlx_ir::{Builder, DType, Dim, Literal, Symbol, SymbolInfo, TensorType, Value};
 use rustc_hash::FxHashSet;
 
 use crate::error::NodeProblem;
+use crate::import::Assumption;
 use crate::node::NodeContext;
 use crate::order::free_names;
 use crate::proto::GraphProto;
@@ -55,9 +58,20 @@ fn if_(cx: &mut NodeContext<'_, '_>) -> Handled {
     if then_body.forms != else_body.forms || then_body.captured != else_body.captured {
         return Err(cx.needs_constant(0, "the structure of the results"));
     }
+    if let Some((a, b)) = then_body.types.iter().zip(&else_body.types).find(|(a, b)| a.rank() != b.rank()) {
+        let needs = cx.needs_constant(0, &format!("whether a result is {a} or {b}"));
+        let axes = |body: &BuiltBody| body.types.iter().map(TensorType::rank).sum::<usize>();
+        let fewer_axes = axes(&then_body) <= axes(&else_body);
+        return match &needs {
+            NodeProblem::NeedsConstant { graph_inputs, .. } if graph_inputs.is_empty() => {
+                assumed(cx, condition, [else_graph, then_graph], fewer_axes)
+            }
+            _ => Err(needs),
+        };
+    }
     let mut results = Vec::with_capacity(then_body.types.len());
     for (a, b) in then_body.types.iter().zip(&else_body.types) {
-        if a.dtype != b.dtype || a.rank() != b.rank() {
+        if a.dtype != b.dtype {
             return Err(cx.needs_constant(0, &format!("whether a result is {a} or {b}")));
         }
         let builder = cx.builder();
@@ -73,6 +87,51 @@ fn if_(cx: &mut NodeContext<'_, '_>) -> Handled {
     let op = If { then_branch: then_body.graph, else_branch: else_body.graph, results };
     let values = cx.builder().push(op, &operands)?;
     Ok(filled(&then_body.forms, values))
+}
+
+/// One branch of an If whose branches give results of different ranks and whose condition follows from sizes alone:
+/// what exporters make of "squeeze this axis if its size is 1". A graph has one rank for each value, so one branch is
+/// taken – the one that the options name, else the one with fewer axes – and the graph fails when it runs on sizes for
+/// which the condition is another.
+fn assumed<'m>(
+    cx: &mut NodeContext<'_, 'm>,
+    condition: Value,
+    branches: [&'m GraphProto; 2],
+    fewer_axes: bool,
+) -> Handled {
+    let node = cx.place();
+    let holds = cx.importer.options.assumed.get(&node).copied().unwrap_or(fewer_axes);
+    let label = if holds { "then_branch" } else { "else_branch" };
+    let outputs = cx.inline(branches[usize::from(holds)], Vec::new(), label)?;
+    cx.importer.assumptions.push(Assumption { node, condition: holds });
+    let b = cx.builder();
+    let as_assumed = if holds { condition } else { b.unary(UnaryOp::Not, condition)? };
+    let as_assumed = b.cast(as_assumed, DType::I64)?;
+    // A bound size that is 1 if the assumption holds and an error if not; slices that mention it are the guard.
+    let one = b.bind_dim(as_assumed, "assumed", 1)?;
+    if let Some(symbol) = one.as_symbol() {
+        let range = Range { min: 1, max: 1 };
+        b.declare(symbol.clone(), SymbolInfo { range, ..SymbolInfo::default() });
+    }
+    let mut tensors = Vec::new();
+    let forms: Option<Vec<Form>> = outputs.iter().map(|o| Form::of(o, &mut tensors)).collect();
+    // Text is constant: nothing that runs could guard it.
+    let Some(forms) = forms else { return Ok(Outputs(outputs)) };
+    for tensor in &mut tensors {
+        *tensor = guarded(b, *tensor, &one)?;
+    }
+    Ok(filled(&forms, tensors))
+}
+
+/// The same tensor by a slice that begins at `one` − 1.
+fn guarded(b: &mut Builder, x: Value, one: &Dim) -> Result<Value, NodeProblem> {
+    let dims = b.shape(x);
+    if dims.rank() == 0 {
+        let x = b.unsqueeze(x, 0)?;
+        let x = guarded(b, x, one)?;
+        return Ok(b.squeeze(x, &[0])?);
+    }
+    Ok(b.slice_axis(x, 0, &(one - &Dim::ONE), &dims[0])?)
 }
 
 /// Values in the structure that forms give.

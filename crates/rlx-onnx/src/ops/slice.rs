@@ -15,8 +15,8 @@ pub(crate) const OPERATORS: &[Operator] = &[
     onnx("Slice", &[1, 10, 11, 13], slice),
 ];
 
-/// Bounds beyond this are "to the end" as exporters write it; it keeps them out of size expressions.
-const FAR: i64 = 1 << 31;
+/// Bounds from here on are "to the end" as exporters write it; it keeps them out of size expressions.
+const FAR: i64 = i32::MAX as i64;
 
 /// One axis of a slice.
 struct Cut {

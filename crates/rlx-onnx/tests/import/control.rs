@@ -2,7 +2,7 @@
 
 use rlx_ir::{Literal, verify};
 use rlx_onnx::proto::*;
-use rlx_onnx::{ImportError, ImportOptions, import};
+use rlx_onnx::{Assumption, ImportError, ImportOptions, import};
 
 use crate::models::*;
 
@@ -205,4 +205,40 @@ fn an_optional_output_that_is_left_out_reads_as_nothing() {
     let imported = imported(graph(nodes, vec![f32s("x", &["n"])], &["y"])).unwrap();
     let y = run(&imported, &[Literal::vector(&[1.0f32])]);
     assert_eq!(y[0].to_vec::<bool>().unwrap(), [false]);
+}
+
+/// As exporters write `x.squeeze(1)`: the axis goes if its size, which is open, is 1.
+fn squeeze_model() -> ModelProto {
+    let nodes = vec![
+        node("Shape", "shape", &["x"], &["s"]),
+        node("Gather", "size", &["s", "one"], &["n"]),
+        node("Equal", "is_one", &["n", "one"], &["c"]),
+        choose(
+            branch(vec![node("Squeeze", "squeeze", &["x", "axes"], &["r"])]),
+            branch(vec![node("Identity", "same", &["x"], &["r"])]),
+            &["y"],
+        ),
+    ];
+    let mut g = graph(nodes, vec![f32s("x", &["2", "n"])], &["y"]);
+    g.initializer = vec![i64_tensor("one", &[], &[1]), i64_tensor("axes", &[1], &[1])];
+    model(g)
+}
+
+#[test]
+fn a_branch_is_assumed_where_open_sizes_decide_the_rank_and_checked_when_it_runs() {
+    let file = file(&squeeze_model());
+    let (one, three) = (
+        Literal::from_slice([2, 1], &[1.0f32, 2.0]).unwrap(),
+        Literal::from_slice([2, 3], &[1.0f32; 6]).unwrap(),
+    );
+    let mut options = ImportOptions::default();
+    let squeezed = import(&file, &options).unwrap();
+    assert_eq!(squeezed.assumptions, [Assumption { node: "choose".into(), condition: true }]);
+    assert_eq!(run(&squeezed, std::slice::from_ref(&one))[0].dims(), [2]);
+    assert!(rlx_eval::evaluate(&squeezed.graph, std::slice::from_ref(&three)).is_err());
+
+    options.assumed.insert("choose".into(), false);
+    let kept = import(&file, &options).unwrap();
+    assert_eq!(run(&kept, &[three])[0].dims(), [2, 3]);
+    assert!(rlx_eval::evaluate(&kept.graph, &[one]).is_err());
 }

@@ -287,7 +287,9 @@ impl Layer<'_> {
         match given {
             Some(state) => {
                 let axis = if self.batch_first { 1 } else { 0 };
-                self.of_direction(b, state, axis, direction, wide)
+                let state = self.of_direction(b, state, axis, direction, wide)?;
+                // C3 holds its sizes to be x's, which may go by other names.
+                b.reshape(state, &[sizes.batch.clone(), sizes.hidden.clone()])
             }
             None => {
                 let zero = b.scalar(0.0, wide)?;

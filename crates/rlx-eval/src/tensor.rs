@@ -5,7 +5,7 @@ use crate::numeric::wrap::Integer;
 use crate::precision::minifloat;
 use bytes::Bytes;
 use half::{bf16, f16};
-use rlx_ir::{DType, DTypeClass, Element, Literal};
+use rlx_ir::{BlockFormat, DType, DTypeClass, Element, Literal};
 use std::rc::Rc;
 
 /// A tensor: the declared element type, sizes, and elements in row-major order.
@@ -23,8 +23,30 @@ pub(crate) enum Data {
     Signed(Vec<i64>),
     Unsigned(Vec<u64>),
     Complex(Vec<(f64, f64)>),
-    /// Block-quantised bytes.
-    Blocks(Bytes),
+    /// Block-quantised bytes; their rows are only moved whole.
+    Blocks(Blocks),
+}
+
+/// Blocks one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    pub format: BlockFormat,
+    pub bytes: Bytes,
+}
+
+impl Blocks {
+    /// The blocks in which the elements of `sources` begin, which are whole blocks of one of `parts`.
+    fn pick(parts: &[&Data], sources: impl Iterator<Item = (usize, usize)>, format: BlockFormat) -> Data {
+        let (length, width) = (format.block_len(), format.block_bytes());
+        let mut bytes = Vec::new();
+        for (part, element) in sources.step_by(length) {
+            if let Data::Blocks(blocks) = parts[part] {
+                let at = element / length * width;
+                bytes.extend_from_slice(&blocks.bytes[at..at + width]);
+            }
+        }
+        Data::Blocks(Blocks { format, bytes: bytes.into() })
+    }
 }
 
 impl Data {
@@ -35,7 +57,7 @@ impl Data {
             Data::Signed(v) => Data::Signed(indices.iter().map(|i| v[*i]).collect()),
             Data::Unsigned(v) => Data::Unsigned(indices.iter().map(|i| v[*i]).collect()),
             Data::Complex(v) => Data::Complex(indices.iter().map(|i| v[*i]).collect()),
-            Data::Blocks(b) => Data::Blocks(b.clone()),
+            Data::Blocks(b) => Blocks::pick(&[self], indices.iter().map(|i| (0, *i)), b.format),
         }
     }
 
@@ -59,7 +81,7 @@ impl Data {
             Some(Data::Signed(_)) => pick!(Signed, 0),
             Some(Data::Unsigned(_)) => pick!(Unsigned, 0),
             Some(Data::Complex(_)) => pick!(Complex, (0.0, 0.0)),
-            Some(Data::Blocks(b)) => Data::Blocks(b.clone()),
+            Some(Data::Blocks(b)) => Blocks::pick(parts, sources.iter().copied(), b.format),
         }
     }
 
@@ -70,18 +92,21 @@ impl Data {
             (Data::Signed(a), Data::Signed(b)) => a.extend_from_slice(b),
             (Data::Unsigned(a), Data::Unsigned(b)) => a.extend_from_slice(b),
             (Data::Complex(a), Data::Complex(b)) => a.extend_from_slice(b),
+            (Data::Blocks(a), Data::Blocks(b)) => a.bytes = [&a.bytes[..], &b.bytes[..]].concat().into(),
             _ => {}
         }
     }
 
-    /// No elements, in the carrier of `dtype`.
+    /// No elements, in the carrier of `dtype`. Text has no carrier and gets that of floats.
     pub(crate) fn empty(dtype: DType) -> Data {
+        if let DType::Block(format) = dtype {
+            return Data::Blocks(Blocks { format, bytes: Bytes::new() });
+        }
         match dtype.class() {
-            DTypeClass::Float => Data::Float(Vec::new()),
+            DTypeClass::Float | DTypeClass::String | DTypeClass::Block => Data::Float(Vec::new()),
             DTypeClass::Signed => Data::Signed(Vec::new()),
             DTypeClass::Unsigned | DTypeClass::Bool => Data::Unsigned(Vec::new()),
             DTypeClass::Complex => Data::Complex(Vec::new()),
-            DTypeClass::String | DTypeClass::Block => Data::Blocks(Bytes::new()),
         }
     }
 }
@@ -112,7 +137,7 @@ impl Tensor {
     pub(crate) fn carrier_bytes(&self) -> usize {
         match &*self.data {
             Data::Complex(v) => v.len() * 16,
-            Data::Blocks(_) => 0,
+            Data::Blocks(b) => b.bytes.len(),
             Data::Float(v) => v.len() * 8,
             Data::Signed(v) => v.len() * 8,
             Data::Unsigned(v) => v.len() * 8,
@@ -191,7 +216,7 @@ impl Tensor {
                 let codes = unpack(literal, format.width());
                 Data::Float(codes.into_iter().map(|c| format.decode(c.into())).collect())
             }
-            DType::Block(_) => Data::Blocks(bytes.clone()),
+            DType::Block(format) => Data::Blocks(Blocks { format, bytes: bytes.clone() }),
             DType::String => return None,
         };
         Some(Tensor::new(literal.dtype(), literal.dims().to_vec(), data))
@@ -230,7 +255,7 @@ impl Tensor {
             }),
             Data::Signed(v) => write_integers(v.iter().map(|x| *x as u64), dtype, &self.dims, &mut bytes)?,
             Data::Unsigned(v) => write_integers(v.iter().copied(), dtype, &self.dims, &mut bytes)?,
-            Data::Blocks(b) => bytes.extend_from_slice(b),
+            Data::Blocks(b) => bytes.extend_from_slice(&b.bytes),
         }
         Literal::new(dtype, self.dims.clone(), bytes).ok()
     }

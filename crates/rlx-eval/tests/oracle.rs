@@ -154,3 +154,33 @@ fn empty_tensors_with_huge_other_sizes_are_errors_or_quick() {
     assert!(run_dims([0, 1 << 40, 1 << 40]).is_err());
     assert_eq!(run_dims([1 << 20, 0, 1 << 20]).unwrap()[0].dims(), [1 << 20, 0, 1 << 20]);
 }
+
+#[test]
+fn rows_of_block_formats_are_moved_whole() {
+    use rlx_ir::{BlockFormat, DType};
+    let block = |n: u8| std::iter::repeat_n(n, BlockFormat::Q8_0.block_bytes());
+    let bytes: Vec<u8> = [1u8, 2, 3, 4].into_iter().flat_map(block).collect();
+    let x = Literal::new(DType::Block(BlockFormat::Q8_0), [2, 2, 32], bytes).unwrap();
+    let first =
+        |y: &Literal| y.bytes().chunks(BlockFormat::Q8_0.block_bytes()).map(|c| c[0]).collect::<Vec<_>>();
+    for (op, expected) in [
+        ("transpose<perm=[1, 0, 2]>", vec![1, 3, 2, 4]),
+        ("slice<starts=[1, 0, 0], sizes=[1, 2, 32], steps=[1, 1, 1]>", vec![3, 4]),
+        ("reverse<axes=[0]>", vec![3, 4, 1, 2]),
+        ("reshape<dims=[4, 32]>", vec![1, 2, 3, 4]),
+    ] {
+        let graph = format!("(%x: q8_0[2, 2, 32]) {{ %y = {op}(%x) return \"y\" = %y }}");
+        assert_eq!(first(&run(&graph, std::slice::from_ref(&x)).unwrap()[0]), expected, "{op}");
+    }
+    let gather = "(%x: q8_0[2, 2, 32], %i: i64[k, 1]) {
+        %y = gather<axes=[0], batch=0, oob=error>(%x, %i) return \"y\" = %y }";
+    let picked = run(gather, &[x.clone(), Literal::from_slice([3, 1], &[1i64, 0, 1]).unwrap()]).unwrap();
+    assert_eq!(first(&picked[0]), [3, 4, 1, 2, 3, 4]);
+    let joined = "(%x: q8_0[2, 2, 32]) { %y = concat<axis=1>(%x, %x) return \"y\" = %y }";
+    assert_eq!(first(&run(joined, &[x]).unwrap()[0]), [1, 2, 1, 2, 3, 4, 3, 4]);
+    for op in ["transpose<perm=[2, 1, 0]>", "reverse<axes=[2]>", "reshape<dims=[128]>"] {
+        let text = format!("rlx 1 graph \"g\"(%x: q8_0[2, 2, 32]) {{ %y = {op}(%x) return \"y\" = %y }}");
+        let error = text::parse(&text).unwrap_err().to_string();
+        assert!(error.contains("CB: rows of block formats stay whole"), "{op}: {error}");
+    }
+}

@@ -4,7 +4,7 @@
 //! Each constraint carries the label (`C1`, `C2` …) under which the operation's documentation lists it.
 
 use crate::dim::{Answer, Dim, Symbols};
-use crate::dtype::DType;
+use crate::dtype::{DType, DTypeClass};
 use crate::error::{Locations, TypeError, TypeErrorParts};
 use crate::types::{Shape, TensorType};
 use smallvec::SmallVec;
@@ -205,6 +205,21 @@ impl<'a> Infer<'a> {
             t.rank(),
         )?;
         Ok(t)
+    }
+
+    /// CB: rows of a block-quantised operand stay whole: `whole` says whether this operation leaves the last axis as it
+    /// is. Operands of other types pass.
+    pub fn whole_rows(&self, i: usize, whole: bool) -> Result<(), TypeError> {
+        let t = self.operand(i)?;
+        let passes = whole || t.dtype.class() != DTypeClass::Block;
+        self.ensure(
+            passes,
+            "CB",
+            Some(i),
+            "rows of block formats stay whole",
+            "a last axis that is left as it is",
+            t,
+        )
     }
 
     /// `axis` must be an axis of a tensor of rank `rank`.

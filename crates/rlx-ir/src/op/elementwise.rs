@@ -266,6 +266,7 @@ impl OpDef for Select {
         cx.arity(3)?;
         cx.dtype("C1", 0, DType::Bool)?;
         cx.same_type("C2", 2, 1)?;
+        cx.whole_rows(1, false)?;
         let x = cx.operand(1)?;
         cx.same_dims("C3", 0, x.dims())?;
         Ok(one(x.clone()))

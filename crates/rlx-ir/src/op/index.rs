@@ -1,4 +1,6 @@
 //! Indexing: gather, scatter, dynamic slices, and operations whose result size depends on values.
+//!
+//! Of block-quantised operands only a gather of whole rows is defined (CB).
 
 use super::OpDef;
 use crate::dim::{Dim, Symbol};
@@ -151,6 +153,7 @@ fn index_type<'a>(cx: &Infer<'a>, i: usize) -> Result<&'a TensorType, TypeError>
 
 fn gathered(cx: &Infer<'_>, axes: &[usize], batch: usize) -> Result<Shape, TypeError> {
     let x = cx.operand(0)?;
+    cx.whole_rows(0, batch < x.rank() && !axes.iter().any(|axis| axis + 1 == x.rank()))?;
     let indices = index_type(cx, 1)?;
     cx.axes_in("C2", axes, x.rank())?;
     let from_batch = axes.first().is_none_or(|a| *a >= batch) && batch <= x.rank();
@@ -172,6 +175,7 @@ fn gathered(cx: &Infer<'_>, axes: &[usize], batch: usize) -> Result<Shape, TypeE
 
 fn along(cx: &Infer<'_>, axis: usize) -> Result<Shape, TypeError> {
     let x = cx.operand(0)?;
+    cx.whole_rows(0, false)?;
     index_type(cx, 1)?;
     cx.axis_in("C2", axis, x.rank())?;
     let indices = cx.rank("C3", 1, x.rank())?;
@@ -195,6 +199,7 @@ fn fill_operand(cx: &Infer<'_>, oob: OutOfBounds) -> Result<(), TypeError> {
 
 fn combinable(cx: &Infer<'_>, combine: Combine) -> Result<(), TypeError> {
     cx.same_dtype("C5", 2, 0)?;
+    cx.whole_rows(0, false)?;
     let dtype = cx.operand(0)?.dtype;
     let accepts = match combine {
         Combine::Replace => true,
@@ -247,6 +252,7 @@ impl OpDef for ScatterAlong {
 
 fn block(cx: &Infer<'_>, sizes: &[Dim], starts: usize, oob: OutOfBounds) -> Result<(), TypeError> {
     let x = cx.operand(0)?;
+    cx.whole_rows(0, false)?;
     cx.ensure(sizes.len() == x.rank(), "C2", None, "number of sizes", x.rank(), sizes.len())?;
     for (i, (size, dim)) in sizes.iter().zip(x.shape.iter()).enumerate() {
         cx.at_most("C2", None, "size is negative", &Dim::ZERO, size)?;

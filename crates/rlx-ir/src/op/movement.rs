@@ -1,4 +1,6 @@
 //! Movement: the same elements in another arrangement.
+//!
+//! Block-quantised operands are moved along their outer axes only (CB), so that blocks stay whole.
 
 use super::OpDef;
 use crate::dim::Dim;
@@ -84,6 +86,7 @@ impl OpDef for Reshape {
         let (from, to) = (x.shape.element_count(), target.element_count());
         let what = format!("element counts differ: input {} has {from}, target {target} has {to}", x.shape);
         cx.equal("C2", Some(0), &what, &to, &from)?;
+        cx.whole_rows(0, self.dims.last() == x.shape.last())?;
         Ok(one(x.with_shape(target)))
     }
 }
@@ -103,6 +106,7 @@ impl OpDef for Transpose {
             format!("a permutation of 0..{}", x.rank()),
             format!("{:?}", self.perm),
         )?;
+        cx.whole_rows(0, self.perm.last().is_none_or(|last| *last + 1 == x.rank()))?;
         Ok(one(x.with_shape(self.perm.iter().map(|p| x.shape[*p].clone()).collect::<Shape>())))
     }
 }
@@ -115,6 +119,7 @@ impl OpDef for Broadcast {
         let Some(added) = self.dims.len().checked_sub(x.rank()) else {
             return Err(cx.error("C1", Some(0), "the rank shrinks", &target, &x.shape));
         };
+        cx.whole_rows(0, self.dims.last() == x.shape.last())?;
         for (from, to) in x.shape.iter().zip(&self.dims[added..]) {
             if from.as_const() == Some(1) {
                 continue;
@@ -154,6 +159,8 @@ impl OpDef for Slice {
             cx.at_most("C2", Some(0), &what, &(Dim::ZERO - &slack), least)?;
             cx.at_most("C2", Some(0), &what, greatest, &(dim.clone() - 1 + &slack))?;
         }
+        let ends = (self.starts.last(), self.sizes.last(), self.steps.last());
+        cx.whole_rows(0, ends == (Some(&Dim::ZERO), x.shape.last(), Some(&1)))?;
         Ok(one(x.with_shape(self.sizes.as_slice())))
     }
 }
@@ -164,6 +171,7 @@ impl OpDef for Pad {
         let x = cx.operand(0)?;
         cx.rank("C1", 1, 0)?;
         cx.same_dtype("C1", 1, 0)?;
+        cx.whole_rows(0, false)?;
         for counts in [&self.low, &self.high] {
             cx.ensure(counts.len() == x.rank(), "C2", None, "number of counts", x.rank(), counts.len())?;
             for count in counts {
@@ -179,6 +187,7 @@ impl OpDef for Concat {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, TypeError> {
         let first = cx.operand(0)?;
         cx.axis_in("C1", self.axis, first.rank())?;
+        cx.whole_rows(0, self.axis + 1 < first.rank())?;
         let mut total = first.shape[self.axis].clone();
         for i in 1..cx.count() {
             cx.same_dtype("C2", i, 0)?;
@@ -196,6 +205,7 @@ impl OpDef for Reverse {
         cx.arity(1)?;
         let x = cx.operand(0)?;
         cx.axes_in("C1", &self.axes, x.rank())?;
+        cx.whole_rows(0, !self.axes.iter().any(|axis| axis + 1 == x.rank()))?;
         Ok(one(x.clone()))
     }
 }

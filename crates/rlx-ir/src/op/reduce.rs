@@ -204,6 +204,7 @@ impl OpDef for Sort {
         (0..cx.count())
             .map(|i| {
                 cx.same_dims("C3", i, x.dims())?;
+                cx.whole_rows(i, false)?;
                 cx.operand(i).cloned()
             })
             .collect()

@@ -78,6 +78,15 @@ operation! {
     pub struct Outer = "outer" {}
 }
 
+operation! {
+    /// The vector product x × y along an axis of size 3: z₀ = x₁·y₂ − x₂·y₁ and so on in turn.
+    /// C1: an integer or floating-point type. C2: y has x's type. C3: −rank ≤ axis < rank. C4: the axis has size 3.
+    pub struct Cross = "cross" {
+        /// The axis of the vectors' components.
+        axis: Axis,
+    }
+}
+
 fn number_or_bool<'a>(cx: &Infer<'a>, label: &'static str) -> Result<&'a TensorType, TypeError> {
     cx.of(label, 0, "a number type or bool", is_number_or_bool)
 }
@@ -299,5 +308,36 @@ impl CompositeDef for Outer {
         let y = b.unsqueeze(y, last)?;
         let y = b.broadcast_to(y, &dims)?;
         Ok(Values::from_slice(&[b.binary(BinaryOp::Mul, x, y)?]))
+    }
+}
+
+impl OpDef for Cross {
+    fn infer(&self, cx: &Infer<'_>) -> Result<Types, TypeError> {
+        cx.arity(2)?;
+        let x = cx.of("C1", 0, "an integer or floating-point type", |d| d.is_int() || d.is_float())?;
+        cx.same_type("C2", 1, 0)?;
+        let axis = self.axis.resolve(cx, "C3", x.rank())?;
+        cx.equal("C4", Some(0), "components of a vector", &3.into(), &x.shape[axis])?;
+        Ok(one(x.clone()))
+    }
+}
+
+impl CompositeDef for Cross {
+    fn decompose(&self, b: &mut Builder, operands: &[Value]) -> Result<Values, TypeError> {
+        let axis = self.axis.of_rank(b.rank(operands[0])).unwrap_or(0);
+        let component = |b: &mut Builder, operand: usize, i: i64| {
+            b.slice_axis(operands[operand], axis, &i.into(), &Dim::ONE)
+        };
+        let mut parts = Vec::with_capacity(3);
+        for (i, j) in [(1, 2), (2, 0), (0, 1)] {
+            let (xi, yj) = (component(b, 0, i)?, component(b, 1, j)?);
+            let (xj, yi) = (component(b, 0, j)?, component(b, 1, i)?);
+            let (plus, minus) = (b.mul(xi, yj)?, b.mul(xj, yi)?);
+            parts.push(b.sub(plus, minus)?);
+        }
+        let z = b.concat(&parts, axis)?;
+        // The axis may be a symbol that is 3 when it runs; its parts then have constant sizes.
+        let dims = b.shape(operands[0]);
+        Ok(Values::from_slice(&[b.reshape(z, &dims)?]))
     }
 }

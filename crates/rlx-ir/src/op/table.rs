@@ -189,7 +189,7 @@ table! {
         loss: NllLoss, SoftmaxCrossEntropy, BinaryCrossEntropy, BinaryCrossEntropyWithLogits, ElementLoss, HuberLoss,
             SmoothL1Loss, KlDivergence, CosineSimilarity, CosineEmbeddingLoss;
         sample: RandomUniform, RandomNormal, Bernoulli, Multinomial, Dropout;
-        matrix: Eye, Triangle, Diagonal, DiagonalMatrix, Trace, Outer;
+        matrix: Eye, Triangle, Diagonal, DiagonalMatrix, Trace, Outer, Cross;
         solve: Det, SlogDet, Inverse, Solve, LeastSquares, PseudoInverse, MatrixPower, MatrixExp;
         manifold: BiMap, SpectralMap, ReEig, AffineInvariantDistance, SpdGeodesic, KarcherMean, SpdBatchNorm;
         pool: MaxPool, MaxPoolGrad, MaxUnpool, LpPool, GlobalLpPool, GlobalPool, AdaptivePool;

@@ -168,6 +168,37 @@ pub(super) fn trace() -> Vec<Case> {
     cases
 }
 
+/// Cases of `cross`.
+pub(super) fn cross() -> Vec<Case> {
+    let mut cases = for_dtypes(&[DType::F32, DType::F64, DType::I64], |dtype| {
+        op_case("cross", "first_axis", "axis=0", &format!("{dtype}[k, n], {dtype}[k, n]"))
+            .sizes([("k", 3), ("n", 5)])
+            .random(Domain::Whole(-9, 9))
+            .formula(|x| {
+                Array::from_fn([3, 5], |at| {
+                    let (i, j, n) = ((at[0] + 1) % 3, (at[0] + 2) % 3, at[1]);
+                    x[0].at(&[i, n]) * x[1].at(&[j, n]) - x[0].at(&[j, n]) * x[1].at(&[i, n])
+                })
+            })
+    });
+    cases.extend([
+        op_case("cross", "unit_vectors", "axis=-1", "f16[2, 3], f16[2, 3]")
+            .inputs([
+                literal(DType::F16, [2, 3], [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]),
+                literal(DType::F16, [2, 3], [0.0, 1.0, 0.0, 0.0, 0.0, 1.0]),
+            ])
+            .values([literal(DType::F16, [2, 3], [0.0, 0.0, 1.0, 1.0, 0.0, 0.0])]),
+        op_case("cross", "no_vectors", "axis=0", "f32[3, 0], f32[3, 0]")
+            .random(Domain::Normal)
+            .values([f32s([3, 0], [])]),
+        op_case("cross", "bools", "axis=0", "bool[3], bool[3]").fails_build("C1"),
+        op_case("cross", "mixed_types", "axis=0", "f32[3], f64[3]").fails_build("C2"),
+        op_case("cross", "no_such_axis", "axis=1", "f32[3], f32[3]").fails_build("C3"),
+        op_case("cross", "four_components", "axis=0", "f32[4], f32[4]").fails_build("C4"),
+    ]);
+    cases
+}
+
 /// Cases of `outer`.
 pub(super) fn outer() -> Vec<Case> {
     let mut cases =

@@ -150,6 +150,7 @@ pub fn composite_cases(kind: CompositeKind) -> Vec<Case> {
         DiagonalMatrix => matrix::diagonal_matrix(),
         Trace => matrix::trace(),
         Outer => matrix::outer(),
+        Cross => matrix::cross(),
         Det => solve::det(),
         SlogDet => solve::slog_det(),
         Inverse => solve::inverse(),

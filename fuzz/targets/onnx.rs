@@ -1,12 +1,12 @@
-//! Bytes as an ONNX model, and as a tensor: messages and elements, or an error.
+//! Bytes as an ONNX model, and as a tensor: a graph and elements, or an error. A graph that comes out is valid.
 
 #![no_main]
 
 use rlx_fuzz as _;
 
 use bytes::Bytes;
-use rlx_onnx::LoadOptions;
 use rlx_onnx::load::{from_bytes, tensor_from_bytes};
+use rlx_onnx::{ImportLimits, ImportOptions, LoadOptions, import};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let options =
@@ -20,5 +20,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     for tensor in &graph.sparse_initializer {
         let _ = model.sparse_tensor(tensor);
+    }
+    let limits = ImportLimits { max_nodes: 1000, max_unrolled_trips: 16, ..ImportLimits::default() };
+    if let Ok(imported) = import(&model, &ImportOptions { limits, ..ImportOptions::default() }) {
+        assert_eq!(rlx::ir::verify(&imported.graph), Ok(()));
     }
 });

@@ -5,17 +5,13 @@
 //! tests) it fetches by itself into a cache outside the clone, checked by hash; see
 //! [`context::Cache`].
 
-mod cases;
 mod checks;
 mod conformance;
 mod context;
 mod demo;
-mod docs;
-mod filetests;
 mod fuzz;
+mod judge;
 mod models;
-mod onnx_nodes;
-mod parity;
 mod process;
 mod references;
 mod report;
@@ -47,9 +43,9 @@ enum Task {
     /// Run every test: unit and file tests, documentation examples, conformance, fuzzing
     Test(test::Options),
     /// Run the case table on a backend
-    Cases(cases::Options),
+    Cases(judge::Options),
     /// Check the file tests, or rewrite what they expect
-    Filetests(filetests::Options),
+    Filetests(judge::Options),
     /// Check formatting, lints and documentation; warnings are errors
     Check,
     /// Fetch the real models that tests use, each checked by its hash
@@ -59,14 +55,14 @@ enum Task {
     /// Run the real models under onnxruntime, and print where their outputs are
     References(references::Options),
     /// Compare the real models with onnxruntime
-    ParityOnnx(parity::Options),
+    ParityOnnx(judge::Options),
     /// Conformance tests of other projects
     #[command(subcommand)]
     Conformance(conformance::Task),
     /// Run the node tests of ONNX through the importer and a backend
-    OnnxNodes(onnx_nodes::Options),
+    OnnxNodes(judge::Options),
     /// Write the pages that are made from the code's tables
-    Docs(docs::Options),
+    Docs(judge::Options),
     /// Fuzz what reads files from outside
     Fuzz(fuzz::Options),
     /// Let a real model listen to a melody, print the notes it heard and draw them
@@ -78,16 +74,16 @@ fn main() -> anyhow::Result<()> {
     let context = Context::new(arguments.cache)?;
     match arguments.task {
         Task::Test(options) => test::run(&context, &options),
-        Task::Cases(options) => cases::run(&options),
-        Task::Filetests(options) => filetests::run(&context, &options),
+        Task::Cases(options) => judge::run(&context, judge::Task::Cases, &options),
+        Task::Filetests(options) => judge::run(&context, judge::Task::Filetests, &options),
         Task::Check => checks::run(&context),
         Task::FetchModels(options) => models::run(&context, &options),
         Task::Venv => venv::run(&context),
         Task::References(options) => references::run(&context, &options),
-        Task::ParityOnnx(options) => parity::run(&context, &options),
+        Task::ParityOnnx(options) => judge::run(&context, judge::Task::ParityOnnx, &options),
         Task::Conformance(task) => conformance::run(&context, &task),
-        Task::OnnxNodes(options) => onnx_nodes::run(&context, &options),
-        Task::Docs(options) => docs::run(&context, &options),
+        Task::OnnxNodes(options) => judge::run(&context, judge::Task::OnnxNodes, &options),
+        Task::Docs(options) => judge::run(&context, judge::Task::Docs, &options),
         Task::Fuzz(options) => fuzz::run(&context, &options),
         Task::Demo(options) => demo::run(&context, &options),
     }

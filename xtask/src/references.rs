@@ -56,25 +56,38 @@ pub(crate) struct ModelCase {
 pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     let cases = model_cases(context)?;
     if options.json {
-        let cases: Vec<_> = cases
-            .iter()
-            .map(|case| {
-                json!({
-                    "name": case.name,
-                    "model": case.model.to_string_lossy(),
-                    "inputs": case.inputs.to_string_lossy(),
-                    "outputs": case.outputs.to_string_lossy(),
-                    "per_step": case.per_step,
-                    "states": case.states,
-                })
-            })
-            .collect();
-        return report::print_json(&json!({ "cases": cases }));
+        return report::print_json(&to_json(&cases));
     }
     for case in cases {
         println!("{}: {}", case.name, case.outputs.display());
     }
     Ok(())
+}
+
+/// A file with what `--json` prints.
+pub(crate) fn list(context: &Context) -> anyhow::Result<PathBuf> {
+    let cases = model_cases(context)?;
+    let file = context.target.join("references.json");
+    std::fs::write(&file, to_json(&cases).to_string())
+        .with_context(|| format!("writing {}", file.display()))?;
+    Ok(file)
+}
+
+fn to_json(cases: &[ModelCase]) -> Value {
+    let cases: Vec<_> = cases
+        .iter()
+        .map(|case| {
+            json!({
+                "name": case.name,
+                "model": case.model.to_string_lossy(),
+                "inputs": case.inputs.to_string_lossy(),
+                "outputs": case.outputs.to_string_lossy(),
+                "per_step": case.per_step,
+                "states": case.states,
+            })
+        })
+        .collect();
+    json!({ "cases": cases })
 }
 
 /// All cases, in the order of the script that makes their inputs. The first call fetches the models

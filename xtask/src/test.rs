@@ -6,7 +6,8 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::context::Context;
-use crate::{cases, docs, fuzz, onnx_nodes, parity, process};
+use crate::judge::{self, Task};
+use crate::{fuzz, process};
 
 /// The cargo profile of tests and checks; see the workspace's `Cargo.toml`.
 pub(crate) const PROFILE: &str = "ci";
@@ -34,10 +35,10 @@ struct Stage {
 const STAGES: &[Stage] = &[
     Stage { name: "tests", run: |context, _| tests(context) },
     Stage { name: "doc-tests", run: |context, _| doc_tests(context) },
-    Stage { name: "cases", run: |_, _| cases::stage() },
-    Stage { name: "onnx-nodes", run: |context, _| onnx_nodes::stage(context) },
-    Stage { name: "parity", run: |context, _| parity::stage(context) },
-    Stage { name: "docs", run: |context, _| docs::check(context) },
+    Stage { name: "cases", run: |context, _| judge::stage(context, Task::Cases, &[]) },
+    Stage { name: "onnx-nodes", run: |context, _| judge::stage(context, Task::OnnxNodes, &[]) },
+    Stage { name: "parity", run: |context, _| judge::stage(context, Task::ParityOnnx, &[]) },
+    Stage { name: "docs", run: |context, _| judge::stage(context, Task::Docs, &["--check"]) },
     Stage { name: "fuzz", run: |context, options| fuzz_all(context, options.fuzz_seconds) },
 ];
 

@@ -53,12 +53,6 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The table on the oracle, as a stage of the tests.
-pub(crate) fn stage() -> anyhow::Result<String> {
-    let (backend, cost) = (BackendName::Eval, MostCost::Medium);
-    run_backend(&Options { backend, filter: String::new(), cost, json: false })
-}
-
 fn run_backend(options: &Options) -> anyhow::Result<String> {
     let backend: &dyn Backend = match options.backend {
         BackendName::Eval => &Eval,

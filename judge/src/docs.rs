@@ -1,11 +1,11 @@
 //! `cargo xtask docs`: the pages that are made from the code's own tables.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::bail;
 use clap::Args;
 
-use crate::context::Context;
 use rlx::ir::op::{OpInfo, OpKind, catalogue};
 
 /// Options of `cargo xtask docs`.
@@ -22,10 +22,10 @@ fn pages() -> Vec<(&'static str, String)> {
 }
 
 /// Writes the pages, or checks them.
-pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
+pub(crate) fn run(repository: &Path, options: &Options) -> anyhow::Result<()> {
     let mut stale = Vec::new();
     for (path, text) in pages() {
-        let file = context.file(path);
+        let file = repository.join(path);
         if std::fs::read_to_string(&file).is_ok_and(|old| old == text) {
             continue;
         }
@@ -39,13 +39,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     if !stale.is_empty() {
         bail!("out of date: {}; run `cargo xtask docs`", stale.join(", "));
     }
+    if options.check {
+        eprintln!("in step: {}", pages().into_iter().map(|(path, _)| path).collect::<Vec<_>>().join(", "));
+    }
     Ok(())
-}
-
-/// The stage of `cargo xtask test`: the pages are what the code says.
-pub(crate) fn check(context: &Context) -> anyhow::Result<String> {
-    run(context, &Options { check: true })?;
-    Ok(pages().into_iter().map(|(path, _)| path).collect::<Vec<_>>().join(", "))
 }
 
 /// One line of a documentation comment in the table: what it says, without the constraints.

@@ -5,10 +5,10 @@
 
 use std::f64::consts::TAU;
 
-use super::notes::Note;
+use crate::notes::Note;
 
 /// Rate of the sound that [`play`] makes: what players expect, and twice the model's.
-pub(super) const SAMPLE_RATE: u32 = 44_100;
+pub(crate) const SAMPLE_RATE: u32 = 44_100;
 
 /// Length of a quarter note in seconds (126 beats a minute).
 const BEAT: f64 = 60.0 / 126.0;
@@ -39,7 +39,7 @@ const CHORDS: [(u8, u8, f64); 15] = [
 ];
 
 /// The notes of the melody, by onset.
-pub(super) fn score() -> Vec<Note> {
+pub(crate) fn score() -> Vec<Note> {
     let mut beats = 0.0;
     let mut notes = Vec::with_capacity(2 * CHORDS.len());
     for (tune, bass, length) in CHORDS {
@@ -57,7 +57,7 @@ pub(super) fn score() -> Vec<Note> {
 }
 
 /// Plays notes: one channel at [`SAMPLE_RATE`], scaled to a peak of 0.8.
-pub(super) fn play(notes: &[Note]) -> Vec<f32> {
+pub(crate) fn play(notes: &[Note]) -> Vec<f32> {
     let end = notes.iter().map(|note| note.onset + note.duration).fold(0.0, f64::max) + TAIL;
     let mut sound = vec![0.0_f64; (end * f64::from(SAMPLE_RATE)).ceil() as usize];
     for note in notes {

@@ -4,23 +4,23 @@ use std::path::Path;
 
 use rlx::io::image::{Channels, Image, ImageError, Pixels, write_png};
 
-use super::typeface;
+use crate::typeface;
 
 /// Red, green, blue.
-pub(super) type Color = [u8; 3];
+pub(crate) type Color = [u8; 3];
 
 /// A rectangle, in pixels from the top left corner.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rectangle {
-    pub(super) left: f64,
-    pub(super) top: f64,
-    pub(super) width: f64,
-    pub(super) height: f64,
+pub(crate) struct Rectangle {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
 }
 
 impl Rectangle {
     /// Smaller by `inset` on each side, or larger if that is negative.
-    pub(super) fn inset(self, inset: f64) -> Self {
+    pub(crate) fn inset(self, inset: f64) -> Self {
         Self {
             left: self.left + inset,
             top: self.top + inset,
@@ -40,7 +40,7 @@ impl Rectangle {
 }
 
 /// The picture. What lies outside it is not drawn.
-pub(super) struct Canvas {
+pub(crate) struct Canvas {
     width: usize,
     height: usize,
     pixels: Vec<u8>,
@@ -48,17 +48,17 @@ pub(super) struct Canvas {
 
 impl Canvas {
     /// A picture of one colour.
-    pub(super) fn new(width: usize, height: usize, color: Color) -> Self {
+    pub(crate) fn new(width: usize, height: usize, color: Color) -> Self {
         Self { width, height, pixels: color.repeat(width * height) }
     }
 
     /// Fills a rectangle, with corners of the given radius. `opacity` is 0..=1.
-    pub(super) fn fill(&mut self, area: Rectangle, radius: f64, color: Color, opacity: f64) {
+    pub(crate) fn fill(&mut self, area: Rectangle, radius: f64, color: Color, opacity: f64) {
         self.paint(area, color, |x, y| opacity * (0.5 - area.distance(x, y, radius)).clamp(0.0, 1.0));
     }
 
     /// Draws the edge of a rectangle, `thickness` wide and inside it.
-    pub(super) fn outline(&mut self, area: Rectangle, radius: f64, color: Color, thickness: f64) {
+    pub(crate) fn outline(&mut self, area: Rectangle, radius: f64, color: Color, thickness: f64) {
         self.paint(area, color, |x, y| {
             let distance = area.distance(x, y, radius);
             (0.5 - distance).clamp(0.0, 1.0) * (0.5 + distance + thickness).clamp(0.0, 1.0)
@@ -66,7 +66,7 @@ impl Canvas {
     }
 
     /// Writes text with its top left corner at a point; a pixel of the typeface becomes `scale` × `scale` pixels.
-    pub(super) fn text(&mut self, left: f64, top: f64, scale: usize, color: Color, text: &str) {
+    pub(crate) fn text(&mut self, left: f64, top: f64, scale: usize, color: Color, text: &str) {
         let scale = scale as f64;
         for (position, letter) in text.chars().enumerate() {
             for (row, bits) in typeface::rows(letter).into_iter().enumerate() {
@@ -105,7 +105,7 @@ impl Canvas {
     }
 
     /// Writes the picture as a PNG file.
-    pub(super) fn save(self, path: &Path) -> Result<(), ImageError> {
+    pub(crate) fn save(self, path: &Path) -> Result<(), ImageError> {
         let image =
             Image::new(self.height as u32, self.width as u32, Channels::Rgb, Pixels::U8(self.pixels))?;
         write_png(path, &image)
@@ -113,12 +113,12 @@ impl Canvas {
 }
 
 /// Width of a text in pixels, without the gap after its last letter.
-pub(super) fn text_width(text: &str, scale: usize) -> f64 {
+pub(crate) fn text_width(text: &str, scale: usize) -> f64 {
     ((text.chars().count() * typeface::ADVANCE).saturating_sub(1) * scale) as f64
 }
 
 /// Height of a text in pixels.
-pub(super) fn text_height(scale: usize) -> f64 {
+pub(crate) fn text_height(scale: usize) -> f64 {
     (typeface::HEIGHT * scale) as f64
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::canvas::{Canvas, Color, Rectangle, text_height, text_width};
-use super::notes::Note;
+use crate::canvas::{Canvas, Color, Rectangle, text_height, text_width};
+use crate::notes::Note;
 
 const BACKGROUND: Color = [18, 20, 27];
 const WHITE_ROW: Color = [31, 34, 44];
@@ -40,7 +40,7 @@ const SPARE_KEYS: u8 = 3;
 ///
 /// # Errors
 /// If the file cannot be written.
-pub(super) fn draw(notes: &[Note], truth: &[Note], path: &Path) -> anyhow::Result<()> {
+pub(crate) fn draw(notes: &[Note], truth: &[Note], path: &Path) -> anyhow::Result<()> {
     let layout = Layout::of(notes.iter().chain(truth));
     let mut canvas = Canvas::new(WIDTH as usize, layout.picture_height() as usize, BACKGROUND);
     layout.heading(&mut canvas, notes.len(), truth.len());

@@ -1,10 +1,10 @@
 //! `cargo xtask filetests`: the file tests, and their expectations written anew.
 
+use std::path::Path;
+
 use anyhow::bail;
 use clap::Args;
 use rlx_testkit::filetest::run_folder;
-
-use crate::context::Context;
 
 /// Options of `cargo xtask filetests`.
 #[derive(Args)]
@@ -14,8 +14,8 @@ pub(crate) struct Options {
     bless: bool,
 }
 
-pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
-    let report = run_folder(&context.file("filetests"), options.bless)?;
+pub(crate) fn run(repository: &Path, options: &Options) -> anyhow::Result<()> {
+    let report = run_folder(&repository.join("filetests"), options.bless)?;
     for message in &report.failed {
         eprintln!("FAILED {message}");
     }

@@ -8,13 +8,13 @@
 use anyhow::{Context as _, ensure};
 
 /// Rate of the sound that the model listens to.
-pub(super) const SAMPLE_RATE: u32 = 22_050;
+pub(crate) const SAMPLE_RATE: u32 = 22_050;
 /// Samples in one window of the model: two seconds less a frame.
-pub(super) const WINDOW_SAMPLES: usize = 43_844;
+pub(crate) const WINDOW_SAMPLES: usize = 43_844;
 /// Keys of the piano, and of the model's note and onset outputs.
-pub(super) const KEYS: usize = 88;
+pub(crate) const KEYS: usize = 88;
 /// MIDI number of the lowest key, A0.
-pub(super) const LOWEST_MIDI: u8 = 21;
+pub(crate) const LOWEST_MIDI: u8 = 21;
 
 /// Samples from one frame to the next.
 const FRAME_SAMPLES: usize = 256;
@@ -36,20 +36,20 @@ const SHORTEST_NOTE: usize = 11;
 
 /// One note.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Note {
+pub(crate) struct Note {
     /// When it begins, in seconds.
-    pub(super) onset: f64,
+    pub(crate) onset: f64,
     /// How long it lasts, in seconds.
-    pub(super) duration: f64,
+    pub(crate) duration: f64,
     /// Its MIDI key number; 69 is A4, 440 Hz.
-    pub(super) midi: u8,
+    pub(crate) midi: u8,
     /// How sure it is, 0..=1: the mean over its frames of the likelihood that its key sounds.
-    pub(super) confidence: f32,
+    pub(crate) confidence: f32,
 }
 
 impl Note {
     /// Name and octave, as `C#4`.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         const NAMES: [&str; 12] = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
         format!("{}{}", NAMES[usize::from(self.midi % 12)], i32::from(self.midi / 12) - 1)
     }
@@ -57,16 +57,16 @@ impl Note {
 
 /// What the model says about one window: frames × keys, row by row.
 #[derive(Debug, Clone)]
-pub(super) struct WindowOutput {
+pub(crate) struct WindowOutput {
     /// How likely each key sounds, `[172, 88]`.
-    pub(super) note: Vec<f32>,
+    pub(crate) note: Vec<f32>,
     /// How likely each key is struck, `[172, 88]`.
-    pub(super) onset: Vec<f32>,
+    pub(crate) onset: Vec<f32>,
 }
 
 /// Cuts sound into windows for the model, [`WINDOW_SAMPLES`] each. They overlap by the margins that [`notes`] leaves
 /// out; the first begins with a margin of silence, and the last ends with silence.
-pub(super) fn windows(samples: &[f32]) -> Vec<Vec<f32>> {
+pub(crate) fn windows(samples: &[f32]) -> Vec<Vec<f32>> {
     let margin = MARGIN_FRAMES * FRAME_SAMPLES;
     let count = samples.len().div_ceil(KEPT_FRAMES * FRAME_SAMPLES);
     let window = |index: usize| {
@@ -83,7 +83,7 @@ pub(super) fn windows(samples: &[f32]) -> Vec<Vec<f32>> {
 ///
 /// # Errors
 /// If an output has not 172 × 88 values, or one that is no number.
-pub(super) fn notes(outputs: &[WindowOutput]) -> anyhow::Result<Vec<Note>> {
+pub(crate) fn notes(outputs: &[WindowOutput]) -> anyhow::Result<Vec<Note>> {
     let sounding =
         Roll::from_windows(outputs.iter().map(|output| &output.note[..])).context("note output")?;
     let struck =

@@ -5,11 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 
-use super::notes::{KEYS, WINDOW_SAMPLES, WindowOutput};
-use crate::process;
-
-/// The model, from the root of the repository.
-pub(super) const MODEL: &str = "models/basic-pitch/nmp.onnx";
+use crate::notes::{KEYS, WINDOW_SAMPLES, WindowOutput};
 
 /// Names in the model's file.
 const INPUT: &str = "serving_default_input_2:0";
@@ -20,7 +16,7 @@ const ONSET: &str = "StatefulPartitionedCall:2";
 ///
 /// # Errors
 /// If the command fails, or what it wrote is not what the model's outputs look like.
-pub(super) fn listen(
+pub(crate) fn listen(
     rlx: &Path,
     model: &Path,
     windows: &[Vec<f32>],
@@ -39,7 +35,8 @@ pub(super) fn listen(
     assignment.push(&input);
     let mut command = Command::new(rlx);
     command.arg("run").arg(model).arg("--input").arg(assignment).arg("--output").arg(&outputs);
-    process::run(&mut command)?;
+    let status = command.status().with_context(|| format!("starting {}", rlx.display()))?;
+    ensure!(status.success(), "`{} run` failed: {status}", rlx.display());
     let note = read_output(&outputs, NOTE, windows.len())?;
     let onset = read_output(&outputs, ONSET, windows.len())?;
     Ok(note.into_iter().zip(onset).map(|(note, onset)| WindowOutput { note, onset }).collect())

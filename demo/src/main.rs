@@ -16,39 +16,37 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
+use clap::Parser as _;
 use rlx::io::audio::{Audio, WavFormat, read_wav, write_wav};
 
 use accuracy::Accuracy;
 use notes::Note;
 
-use crate::context::Context;
-use crate::process;
-
 /// The demonstration succeeds if at least this part of the notes played was heard, and of those heard was played.
 const REQUIRED: f64 = 0.95;
 
-/// Options of `cargo xtask demo`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Options {
-    /// Where the sound and the picture are written [default: TARGET/demo]
+/// A real model listens to a melody; the notes it heard are printed and drawn.
+#[derive(Debug, clap::Parser)]
+struct Options {
+    /// Where the sound and the picture are written
     #[arg(long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    output: PathBuf,
 
-    /// An `rlx` program to use, instead of building the release one
+    /// The `rlx` program
     #[arg(long, value_name = "PROGRAM")]
-    rlx: Option<PathBuf>,
+    rlx: PathBuf,
+
+    /// The basic-pitch model
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
 }
 
 /// Runs the demonstration.
 ///
 /// # Errors
 /// If a step fails, or the model misses more than one note in twenty.
-pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
-    let rlx = match &options.rlx {
-        Some(program) => program.clone(),
-        None => build_rlx(context)?,
-    };
-    let folder = options.output.clone().unwrap_or_else(|| context.target.join("demo"));
+fn main() -> anyhow::Result<()> {
+    let Options { output: folder, rlx, model } = Options::parse();
     std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
 
     let played = melody::score();
@@ -59,9 +57,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     let windows = notes::windows(heard_sound.samples());
 
     let seconds = heard_sound.frames() as f64 / f64::from(heard_sound.sample_rate());
-    println!("Listening to {seconds:.1} s of sound with {} …", model::MODEL);
+    println!("Listening to {seconds:.1} s of sound with {} …", model.display());
     let start = Instant::now();
-    let outputs = model::listen(&rlx, &context.file(model::MODEL), &windows, &folder)?;
+    let outputs = model::listen(&rlx, &model, &windows, &folder)?;
     println!("Done in {:.1} s.\n", start.elapsed().as_secs_f64());
 
     let heard = notes::notes(&outputs)?;
@@ -85,20 +83,6 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
         REQUIRED * 100.0
     );
     Ok(())
-}
-
-/// Builds the release `rlx` program; its path.
-fn build_rlx(context: &Context) -> anyhow::Result<PathBuf> {
-    let mut command = process::cargo();
-    command.current_dir(&context.repository).args([
-        "build",
-        "--release",
-        "--package",
-        "rlx-cli",
-        "--target-dir",
-    ]);
-    process::run(command.arg(&context.target))?;
-    Ok(context.target.join("release").join(format!("rlx{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// The notes as a table, one a line.

@@ -1,24 +1,24 @@
 //! How well the notes heard match the notes played.
 
-use super::notes::Note;
+use crate::notes::Note;
 
 /// Two onsets within this many seconds are the same: the tolerance of the MIREX note tracking task.
 const ONSET_TOLERANCE: f64 = 0.05;
 
 /// How many notes agree in key and onset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Accuracy {
+pub(crate) struct Accuracy {
     /// Notes in both lists.
-    pub(super) matched: usize,
+    pub(crate) matched: usize,
     /// Notes heard.
-    pub(super) heard: usize,
+    pub(crate) heard: usize,
     /// Notes played.
-    pub(super) played: usize,
+    pub(crate) played: usize,
 }
 
 impl Accuracy {
     /// Pairs each note played with the nearest note heard of the same key, each note at most once.
-    pub(super) fn of(heard: &[Note], played: &[Note]) -> Self {
+    pub(crate) fn of(heard: &[Note], played: &[Note]) -> Self {
         let mut free: Vec<&Note> = heard.iter().collect();
         let mut matched = 0;
         for truth in played {
@@ -38,12 +38,12 @@ impl Accuracy {
     }
 
     /// Part of the notes played that was heard.
-    pub(super) fn recall(&self) -> f64 {
+    pub(crate) fn recall(&self) -> f64 {
         ratio(self.matched, self.played)
     }
 
     /// Part of the notes heard that was played.
-    pub(super) fn precision(&self) -> f64 {
+    pub(crate) fn precision(&self) -> f64 {
         ratio(self.matched, self.heard)
     }
 }

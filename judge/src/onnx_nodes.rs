@@ -9,8 +9,7 @@ use clap::{Args, ValueEnum};
 use rlx_testkit::onnx_nodes::{NodeResult, Outcome, oracle, run_case};
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::{conformance, report};
+use crate::report;
 
 /// What runs the imported graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -28,6 +27,9 @@ pub(crate) struct Options {
     /// Only cases whose name contains this; the ratchet is then left alone
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+    /// The node tests of the onnx package, each in a folder of this one
+    #[arg(long, value_name = "DIR", required_unless_present = "folder", hide = true)]
+    suite: Option<PathBuf>,
     /// Cases in the folders of this one, instead of those of the onnx package; the ratchet is then left alone
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
@@ -40,14 +42,14 @@ pub(crate) struct Options {
 }
 
 /// The cases that must pass, one name a line.
-fn ratchet(context: &Context, backend: Backend) -> PathBuf {
+fn ratchet(repository: &Path, backend: Backend) -> PathBuf {
     match backend {
-        Backend::Eval => context.file("results/onnx-nodes-eval.txt"),
+        Backend::Eval => repository.join("results/onnx-nodes-eval.txt"),
     }
 }
 
-pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
-    let (summary, verdict) = tally(context, options)?;
+pub(crate) fn run(repository: &Path, options: &Options) -> anyhow::Result<()> {
+    let (summary, verdict) = tally(repository, options)?;
     if options.json {
         report::print_json(&summary)?;
     } else {
@@ -56,20 +58,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     verdict
 }
 
-/// The stage of `cargo xtask test`: the whole suite through the oracle; the answer is its summary.
-pub(crate) fn stage(context: &Context) -> anyhow::Result<String> {
-    let options = Options { backend: Backend::Eval, filter: None, folder: None, bless: false, json: false };
-    let (summary, verdict) = tally(context, &options)?;
-    verdict.map(|()| summary.to_string())
-}
-
 /// The summary, and whether it is as it must be: none wrong, no panic, nothing lost.
-fn tally(context: &Context, options: &Options) -> anyhow::Result<(Value, anyhow::Result<()>)> {
-    let folder = match &options.folder {
-        Some(folder) => folder.clone(),
-        None => conformance::onnx_node_tests(context)?,
-    };
-    let names = case_names(&folder)?;
+fn tally(repository: &Path, options: &Options) -> anyhow::Result<(Value, anyhow::Result<()>)> {
+    let folder = options.folder.as_ref().or(options.suite.as_ref()).context("no folder of cases")?;
+    let names = case_names(folder)?;
     let wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
     let evaluate = match options.backend {
         Backend::Eval => oracle,
@@ -106,7 +98,7 @@ fn tally(context: &Context, options: &Options) -> anyhow::Result<(Value, anyhow:
     } else if options.filter.is_some() || options.folder.is_some() {
         Ok(())
     } else {
-        hold(&ratchet(context, options.backend), &passing, options.bless)
+        hold(&ratchet(repository, options.backend), &passing, options.bless)
     };
     Ok((summary, verdict))
 }

@@ -3,14 +3,14 @@
 //! Capitals, digits and a few signs, five pixels wide and seven high. Small letters are drawn as capitals.
 
 /// Width of a letter in its pixels.
-pub(super) const WIDTH: usize = 5;
+pub(crate) const WIDTH: usize = 5;
 /// Height of a letter in its pixels.
-pub(super) const HEIGHT: usize = 7;
+pub(crate) const HEIGHT: usize = 7;
 /// From one letter to the next.
-pub(super) const ADVANCE: usize = WIDTH + 1;
+pub(crate) const ADVANCE: usize = WIDTH + 1;
 
 /// The rows of a letter from the top; its leftmost pixel is bit 4. A letter that is not drawn is empty, as a space is.
-pub(super) fn rows(letter: char) -> [u8; HEIGHT] {
+pub(crate) fn rows(letter: char) -> [u8; HEIGHT] {
     match letter.to_ascii_uppercase() {
         'A' => [0b01110, 0b10001, 0b10001, 0b11111, 0b10001, 0b10001, 0b10001],
         'B' => [0b11110, 0b10001, 0b10001, 0b11110, 0b10001, 0b10001, 0b11110],

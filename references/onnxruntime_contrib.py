@@ -1,19 +1,13 @@
 """Records what onnxruntime's own operators (domain com.microsoft) give, as the tests of rlx-onnx read it.
 
-FOLDER gets one folder a case, in the layout of the ONNX node tests: `model.onnx` with one node, and
-`test_data_set_0/{input,output}_I.pb`. onnxruntime runs on one thread without optimisation, so that each node is
-the operator's own kernel.
+FOLDER gets one folder a case, as `onnxruntime_nodes.py` writes it.
 
 Usage: onnxruntime_contrib.py FOLDER
 """
 
-import argparse
-import pathlib
-import shutil
-
 import numpy
-import onnxruntime
-from onnx import ValueInfoProto, helper, numpy_helper
+
+from onnxruntime_nodes import Cases, folder_argument
 
 RANDOM = numpy.random.default_rng(20261201)
 
@@ -30,12 +24,13 @@ def array(dtype, values):
     return numpy.array(values, dtype)
 
 
-CASES = []
+CASES = Cases()
 
 
 def case(name, operator, inputs, outputs=1, **attributes):
     """Inputs in order; None leaves one out."""
-    CASES.append((name, operator, inputs, outputs, attributes))
+    opsets = {"": 17, "com.microsoft": 1}
+    CASES.add(name, operator, inputs, opsets=opsets, domain="com.microsoft", outputs=outputs, **attributes)
 
 
 def quantised_products():
@@ -245,65 +240,130 @@ def embeddings():
     )
 
 
-def session_options():
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    return options
+def gelus():
+    # Below −3 the tanh form cancels in f32 to more than a rounding of f16.
+    x, bias = floats(2, 3, 5, low=-2, high=4), floats(5)
+    case("bias_gelu", "BiasGelu", [x, bias])
+    case("gelu", "Gelu", [x])
+    case("fast_gelu", "FastGelu", [x])
+    case("fast_gelu_bias", "FastGelu", [x, bias])
+    case("quick_gelu", "QuickGelu", [x])
+    case("quick_gelu_alpha", "QuickGelu", [x], alpha=0.7)
+    half = [x.astype(numpy.float16), bias.astype(numpy.float16)]
+    case("gelu_f16", "Gelu", half[:1])
+    case("bias_gelu_f16", "BiasGelu", half)
+    case("fast_gelu_f16", "FastGelu", half)
+    case("quick_gelu_f16", "QuickGelu", half[:1])
 
 
-def record(folder, name, operator, inputs, outputs, attributes):
-    """Writes one case."""
-    given = [(f"x{i}", value) for i, value in enumerate(inputs) if value is not None]
-    results = [f"y{i}" for i in range(outputs)]
-    named = [f"x{i}" if value is not None else "" for i, value in enumerate(inputs)]
-    node = helper.make_node(operator, named, results, domain="com.microsoft", **attributes)
-    declared = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in given
-    ]
+# Activations with their parameters alpha, beta and gamma: those of both operators, and those of one of them.
+ACTIVATIONS = {
+    "relu": ("Relu", []),
+    "tanh": ("Tanh", []),
+    "sigmoid": ("Sigmoid", []),
+    "leaky_relu": ("LeakyRelu", [0.2]),
+    "hard_sigmoid": ("HardSigmoid", [0.3, 0.4]),
+}
+OF_CONVOLUTION = {"clip": ("Clip", [-0.25, 0.5])}
+OF_PRODUCT = {
+    "elu": ("Elu", [0.7]),
+    "selu": ("Selu", [0.7, None, 1.2]),
+    "softplus": ("Softplus", []),
+    "softsign": ("Softsign", []),
+    "thresholded_relu": ("ThresholdedRelu", [0.2]),
+}
 
-    def model(types):
-        graph = helper.make_graph(
-            [node],
-            name,
-            declared,
-            types,
-        )
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
-    # onnxruntime infers the types that the first model leaves open.
-    first = model([ValueInfoProto(name=result) for result in results]).SerializeToString()
-    session = onnxruntime.InferenceSession(first, session_options(), providers=["CPUExecutionProvider"])
-    values = session.run(None, dict(given))
-    types = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
-        for n, v in zip(results, values)
-    ]
-    data = folder / name / "test_data_set_0"
-    data.mkdir(parents=True)
-    (folder / name / "model.onnx").write_bytes(model(types).SerializeToString())
-    for i, (n, value) in enumerate(given):
-        (data / f"input_{i}.pb").write_bytes(numpy_helper.from_array(value, n).SerializeToString())
-    for i, value in enumerate(values):
-        (data / f"output_{i}.pb").write_bytes(numpy_helper.from_array(value, results[i]).SerializeToString())
+def fused_convolutions():
+    x, weights, bias = floats(2, 4, 6, 5), floats(6, 2, 3, 3, low=-0.5, high=0.5), floats(6)
+    placed = {"group": 2, "strides": [2, 1], "pads": [1, 0, 0, 1]}
+    for name, (activation, parameters) in {**ACTIVATIONS, **OF_CONVOLUTION}.items():
+        given = {"activation_params": parameters} if parameters else {}
+        case(f"fused_conv_{name}", "FusedConv", [x, weights, bias], activation=activation, **given, **placed)
+    case("fused_conv_no_bias", "FusedConv", [x, weights], activation="Relu", **placed)
+    addend = floats(2, 6, 3, 4)
+    case("fused_conv_sum", "FusedConv", [x, weights, bias, addend], activation="Relu", **placed)
+    half = [value.astype(numpy.float16) for value in [x, weights, bias, addend]]
+    case("fused_conv_f16", "FusedConv", half, activation="Sigmoid", **placed)
+    case("fused_conv_sum_only", "FusedConv", [x, weights, None, addend], **placed)
+    same = {"auto_pad": "SAME_LOWER", "strides": [2, 1], "group": 2}
+    case("fused_conv_same_lower", "FusedConv", [x, weights, bias], activation="Tanh", **same)
+
+
+def fused_products():
+    x, y, addend = floats(3, 4), floats(4, 5), floats(5)
+    parameter_names = ["activation_alpha", "activation_beta", "activation_gamma"]
+    for name, (activation, parameters) in {**ACTIVATIONS, **OF_PRODUCT}.items():
+        given = {n: value for n, value in zip(parameter_names, parameters) if value is not None}
+        case(f"fused_gemm_{name}", "FusedGemm", [x, y, addend], activation=activation, **given)
+    scaled = {"alpha": 0.5, "beta": -2.0, "transA": 1, "transB": 1}
+    inputs = [x.T.copy(), y.T.copy(), floats(3, 1)]
+    case("fused_gemm_scaled", "FusedGemm", inputs, activation="Relu", **scaled)
+    half = [value.astype(numpy.float16) for value in [x, y, addend]]
+    case("fused_gemm_f16", "FusedGemm", half, activation="Relu", alpha=0.3)
+    case("fused_gemm_no_addend", "FusedGemm", [x, y], activation="Sigmoid")
+
+    x, y = floats(2, 3, 4, 5), floats(2, 3, 5, 6)
+    case("fused_matmul", "FusedMatMul", [x, y], alpha=0.25)
+    swapped_x, swapped_y = x.swapaxes(2, 3).copy(), y.swapaxes(2, 3).copy()
+    case("fused_matmul_f16", "FusedMatMul", [x.astype(numpy.float16), y.astype(numpy.float16)], alpha=0.3)
+    case("fused_matmul_f64", "FusedMatMul", [x.astype(numpy.float64), y.astype(numpy.float64)], alpha=0.3)
+    case("fused_matmul_trans_a", "FusedMatMul", [swapped_x, y], transA=1)
+    case("fused_matmul_trans_b", "FusedMatMul", [x, swapped_y], transB=1, alpha=-1.5)
+    case("fused_matmul_trans_both", "FusedMatMul", [swapped_x, swapped_y], transA=1, transB=1)
+    case("fused_matmul_broadcast", "FusedMatMul", [x, floats(6, 5)], transB=1)
+    case("fused_matmul_vector", "FusedMatMul", [floats(5), y], transA=1, transB=0)
+    case("transpose_matmul", "TransposeMatMul", [swapped_x, y], transA=1, alpha=3.0)
+    # The rows of the matrices come first, the batch after them.
+    moved_x, moved_y = numpy.moveaxis(x, 2, 0).copy(), numpy.moveaxis(y, 2, 0).copy()
+    case("fused_matmul_batch_a", "FusedMatMul", [moved_x, y], transBatchA=1)
+    case("fused_matmul_batch_b", "FusedMatMul", [x, moved_y], transBatchB=1)
+    first_x = numpy.moveaxis(swapped_x, 2, 0).copy()
+    first_y = numpy.moveaxis(swapped_y, 2, 0).copy()
+    case(
+        "fused_matmul_batch_trans",
+        "FusedMatMul",
+        [first_x, first_y],
+        transA=1,
+        transB=1,
+        transBatchA=1,
+        transBatchB=1,
+        alpha=0.5,
+    )
+
+
+def skip_norms():
+    x, skip = floats(2, 3, 8), floats(2, 3, 8)
+    scale, shift, bias = floats(8), floats(8), floats(8)
+    operator = "SkipLayerNormalization"
+    case("skip_layer_norm", operator, [x, skip, scale])
+    case("skip_layer_norm_shift", operator, [x, skip, scale, shift])
+    case("skip_layer_norm_bias", operator, [x, skip, scale, None, bias], outputs=[0, 3], epsilon=0.1)
+    case("skip_layer_norm_all", operator, [x, skip, scale, shift, bias], outputs=4)
+    case("skip_layer_norm_rows", operator, [floats(6, 8), floats(6, 8), scale, shift, bias])
+    case("skip_layer_norm_one_skip", operator, [x, skip[:1].copy(), scale, shift], outputs=[0, 3])
+    case("skip_layer_norm_flat_skip", operator, [x, skip[0].copy(), scale, shift, bias], outputs=4)
+    half = [value.astype(numpy.float16) for value in [x, skip, scale, shift, bias]]
+    case("skip_layer_norm_f16", operator, half, outputs=4)
+
+    operator = "SkipSimplifiedLayerNormalization"
+    case("skip_rms_norm", operator, [x, skip, scale])
+    case("skip_rms_norm_bias", operator, [x, skip, scale, bias], outputs=[0, 2, 3], epsilon=0.1)
+    case("skip_rms_norm_f16", operator, [half[0], half[1], half[2], half[4]], outputs=[0, 2, 3])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=pathlib.Path)
-    folder = parser.parse_args().folder
-    if folder.exists():
-        shutil.rmtree(folder)
     quantised_products()
     quantised_elementwise()
     quantised_lstm()
     attention()
     grouped_attention()
     embeddings()
-    for each in CASES:
-        record(folder, *each)
+    gelus()
+    fused_convolutions()
+    fused_products()
+    skip_norms()
+    CASES.record(folder_argument(__doc__.splitlines()[0]))
 
 
 if __name__ == "__main__":

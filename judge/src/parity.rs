@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
-use rlx::eval::{EvalOptions, Oracle};
+use rlx::eval::{EvalOptions, Oracle, Precision};
 use rlx::io::literal::literal_from_npy;
 use rlx::io::npz::{NpzOptions, read_npz};
 use rlx::ir::{DType, Literal};
@@ -41,6 +41,10 @@ pub(crate) struct Options {
     #[arg(long, default_value = "")]
     filter: String,
 
+    /// Also compute the models in f64, and print how far from that our outputs and onnxruntime's are
+    #[arg(long)]
+    wide: bool,
+
     /// Print `{"ok","failed","models":[{"name","max_err","tolerance","ok"}]}` as the last line
     #[arg(long)]
     json: bool,
@@ -57,12 +61,29 @@ struct Outcome {
     max_error: f64,
     tolerance: f64,
     ok: bool,
+    /// With `--wide`, one for each output.
+    distances: Vec<Distance>,
+}
+
+/// How far two results of one output are from the model computed in f64.
+struct Distance {
+    output: String,
+    /// The greatest magnitude.
+    range: f64,
+    ours: Error,
+    theirs: Error,
+}
+
+/// Differences of all elements.
+struct Error {
+    greatest: f64,
+    root_mean_square: f64,
 }
 
 /// Runs the task.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let Backend::Eval = options.backend;
-    let (summary, verdict) = compare_all(&options.references, &options.filter)?;
+    let (summary, verdict) = compare_all(options)?;
     if options.json {
         report::print_json(&summary)?;
     }
@@ -71,16 +92,17 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The summary of the cases whose name contains `filter`, and whether all agree.
-fn compare_all(list: &Path, filter: &str) -> anyhow::Result<(Value, anyhow::Result<()>)> {
+/// The summary of the cases that the options choose, and whether all agree.
+fn compare_all(options: &Options) -> anyhow::Result<(Value, anyhow::Result<()>)> {
+    let filter = &options.filter;
     let mut rows = Vec::new();
     let (mut ok, mut failed) = (0, 0);
-    for case in references::read(list)? {
-        if !case.name.contains(filter) {
+    for case in references::read(&options.references)? {
+        if !case.name.contains(filter.as_str()) {
             continue;
         }
         let start = Instant::now();
-        let outcome = compare(&case);
+        let outcome = compare(&case, options.wide);
         let seconds = start.elapsed().as_secs_f64();
         match &outcome {
             Ok(o) if o.ok => ok += 1,
@@ -93,7 +115,12 @@ fn compare_all(list: &Path, filter: &str) -> anyhow::Result<(Value, anyhow::Resu
                     "{mark} {:<28} {:.3e} of {:.3e}, {seconds:.1} s",
                     case.name, o.max_error, o.tolerance
                 );
-                json!({ "name": case.name, "max_err": o.max_error, "tolerance": o.tolerance, "ok": o.ok })
+                let mut row =
+                    json!({ "name": case.name, "max_err": o.max_error, "tolerance": o.tolerance, "ok": o.ok });
+                if options.wide {
+                    row["from_f64"] = o.distances.iter().map(Distance::shown).collect();
+                }
+                row
             }
             Err(error) => {
                 eprintln!("FAILED {:<28} {error:#}", case.name);
@@ -131,10 +158,13 @@ fn slice(literal: &Literal, step: usize) -> anyhow::Result<Literal> {
     Ok(Literal::new(literal.dtype(), dims, bytes)?)
 }
 
-fn compare(case: &ModelCase) -> anyhow::Result<Outcome> {
+/// The outputs of the oracle by name, all steps of each one after the other.
+///
+/// With [`Precision::Wide`], states between steps are rounded to their declared types, as an input has one.
+fn computed(case: &ModelCase, precision: Precision) -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
     let model = Model::open(&case.model, &ModelOptions::default())?;
-    let oracle = Oracle::new(&model.graph, EvalOptions::default())?;
-    let (inputs, expected) = (arrays(&case.inputs)?, arrays(&case.outputs)?);
+    let oracle = Oracle::new(&model.graph, EvalOptions { precision, ..EvalOptions::default() })?;
+    let inputs = arrays(&case.inputs)?;
     let steps = match case.per_step.first() {
         Some(name) => {
             Some(*inputs.get(name).context("a stepped input")?.dims().first().context("its steps")?)
@@ -145,10 +175,10 @@ fn compare(case: &ModelCase) -> anyhow::Result<Outcome> {
     let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for step in 0..steps.unwrap_or(1) {
         let mut given = Vec::new();
-        for (name, _) in model.graph.input_types() {
+        for (name, expected) in model.graph.input_types() {
             let array = inputs.get(name).with_context(|| format!("no array for input {name:?}"))?;
             let value = match states.get(name) {
-                Some(state) => state.clone(),
+                Some(state) => of_type(state, expected.dtype)?,
                 None if case.per_step.iter().any(|n| n == name) => slice(array, step)?,
                 None => array.clone(),
             };
@@ -161,10 +191,29 @@ fn compare(case: &ModelCase) -> anyhow::Result<Outcome> {
             }
         }
     }
+    Ok(found)
+}
+
+/// The value in this type, which it may only be wider than.
+fn of_type(value: &Literal, dtype: DType) -> anyhow::Result<Literal> {
+    if value.dtype() == dtype {
+        return Ok(value.clone());
+    }
+    if dtype != DType::F32 {
+        bail!("states of {dtype} are not rounded from {}", value.dtype());
+    }
+    let rounded: Vec<f32> = numbers(value)?.into_iter().map(|x| x as f32).collect();
+    Ok(Literal::from_slice(value.dims(), &rounded)?)
+}
+
+fn compare(case: &ModelCase, wide: bool) -> anyhow::Result<Outcome> {
+    let found = computed(case, Precision::Declared)?;
+    let exact = if wide { Some(computed(case, Precision::Wide)?) } else { None };
     let relative =
         SENSITIVE.iter().find(|(name, _)| case.name.starts_with(name)).map_or(RELATIVE_BOUND, |s| s.1);
-    let mut worst = Outcome { max_error: 0.0, tolerance: 0.0, ok: true };
-    for (name, array) in &expected {
+    let (mut max_error, mut bound, mut ok) = (0.0, 0.0, true);
+    let mut distances = Vec::new();
+    for (name, array) in &arrays(&case.outputs)? {
         let expected = numbers(array)?;
         let found = found.get(name).with_context(|| format!("no output {name:?}"))?;
         if found.len() != expected.len() {
@@ -172,19 +221,55 @@ fn compare(case: &ModelCase) -> anyhow::Result<Outcome> {
         }
         let range = expected.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         let tolerance = relative * range;
-        let mut error = 0.0f64;
-        for (f, e) in found.iter().zip(&expected) {
-            // Any NaN equals any NaN; a NaN on one side only is no small difference.
-            let difference = if f.is_nan() && e.is_nan() || f == e { 0.0 } else { (f - e).abs() };
-            error = if difference.is_nan() { f64::INFINITY } else { error.max(difference) };
-        }
-        let ok = error <= tolerance;
+        let error = Error::between(found, &expected).greatest;
+        let agrees = error <= tolerance;
         // The output that uses most of its bound stands for the model.
-        if !ok || error * worst.tolerance >= worst.max_error * tolerance {
-            worst = Outcome { max_error: error, tolerance, ok: worst.ok && ok };
+        if !agrees || error * bound >= max_error * tolerance {
+            (max_error, bound) = (error, tolerance);
+        }
+        ok &= agrees;
+        if let Some(exact) = exact.as_ref().and_then(|exact| exact.get(name)) {
+            let (ours, theirs) = (Error::between(found, exact), Error::between(&expected, exact));
+            distances.push(Distance { output: name.clone(), range, ours, theirs });
         }
     }
-    Ok(worst)
+    Ok(Outcome { max_error, tolerance: bound, ok, distances })
+}
+
+impl Error {
+    /// Of two lists of one length.
+    fn between(found: &[f64], expected: &[f64]) -> Error {
+        let (mut greatest, mut squares) = (0.0f64, 0.0);
+        for (f, e) in found.iter().zip(expected) {
+            // Any NaN equals any NaN; a NaN on one side only is no small difference.
+            let difference = if f.is_nan() && e.is_nan() || f == e { 0.0 } else { (f - e).abs() };
+            let difference = if difference.is_nan() { f64::INFINITY } else { difference };
+            greatest = greatest.max(difference);
+            squares += difference * difference;
+        }
+        Error { greatest, root_mean_square: (squares / found.len().max(1) as f64).sqrt() }
+    }
+
+    fn json(&self) -> Value {
+        json!({ "greatest": self.greatest, "root_mean_square": self.root_mean_square })
+    }
+}
+
+impl Distance {
+    /// The JSON of it, after printing it for people.
+    fn shown(&self) -> Value {
+        eprintln!(
+            "       {:?}, range {:.3e}, from f64: ours {:.3e} (root mean square {:.3e}), onnxruntime's {:.3e} ({:.3e})",
+            self.output,
+            self.range,
+            self.ours.greatest,
+            self.ours.root_mean_square,
+            self.theirs.greatest,
+            self.theirs.root_mean_square,
+        );
+        let (ours, theirs) = (self.ours.json(), self.theirs.json());
+        json!({ "output": self.output, "range": self.range, "ours": ours, "onnxruntime": theirs })
+    }
 }
 
 fn numbers(literal: &Literal) -> anyhow::Result<Vec<f64>> {

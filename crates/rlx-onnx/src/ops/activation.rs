@@ -4,7 +4,7 @@ use rlx_ir::op::activation::{
     Activation, ActivationOp, Celu, Elu, HardSigmoid, LeakyRelu, PRelu, Selu, Shrink, Softplus, Swish,
 };
 use rlx_ir::op::elementwise::{CompareOp, UnaryOp};
-use rlx_ir::{DType, Op, Value};
+use rlx_ir::{Builder, DType, Op, TypeError, Value};
 
 use crate::error::NodeProblem;
 use crate::node::NodeContext;
@@ -90,11 +90,14 @@ fn prelu(cx: &mut NodeContext<'_, '_>) -> Handled {
     Ok(b.select(below, scaled, x)?.into())
 }
 
+/// The default of Selu's schema, from Klambauer et al. 2017, as f32.
+pub(super) const SELU_ALPHA: f32 = 1.673_263_2;
+
+/// The same of the factor in front.
+pub(super) const SELU_GAMMA: f32 = 1.050_701;
+
 fn selu(cx: &mut NodeContext<'_, '_>) -> Handled {
-    /// The schema's defaults, from Klambauer et al. 2017, as f32.
-    const ALPHA: f32 = 1.673_263_2;
-    const GAMMA: f32 = 1.050_701;
-    let (alpha, gamma) = (cx.float("alpha", ALPHA)?.into(), cx.float("gamma", GAMMA)?.into());
+    let (alpha, gamma) = (cx.float("alpha", SELU_ALPHA)?.into(), cx.float("gamma", SELU_GAMMA)?.into());
     of_first(cx, Selu { alpha, gamma })
 }
 
@@ -133,14 +136,17 @@ fn swish(cx: &mut NodeContext<'_, '_>) -> Handled {
     of_first(cx, Swish { alpha })
 }
 
-/// x where it exceeds alpha, else 0 (NaN too, which exceeds nothing).
 fn thresholded_relu(cx: &mut NodeContext<'_, '_>) -> Handled {
     let x = cx.input(0)?;
     let alpha = cx.float("alpha", 1.0)?;
-    let b = cx.builder();
+    Ok(above_threshold(cx.builder(), x, alpha)?.into())
+}
+
+/// x where it exceeds alpha, else 0 (NaN too, which exceeds nothing).
+pub(super) fn above_threshold(b: &mut Builder, x: Value, alpha: f64) -> Result<Value, TypeError> {
     let above = b.compare_scalar(CompareOp::Gt, x, alpha)?;
     let zero = b.like(0.0, x)?;
-    Ok(b.select(above, x, zero)?.into())
+    b.select(above, x, zero)
 }
 
 /// The input itself, and a mask of ones: nothing is dropped at inference. A ratio is an attribute before opset 12, an
@@ -157,7 +163,8 @@ fn dropout(cx: &mut NodeContext<'_, '_>) -> Handled {
     Ok(Outputs::from(vec![x, mask_of_ones(cx, x)?]))
 }
 
-/// The mask of a dropout that keeps everything; of x's type before opset 10.
+/// The mask of a dropout that keeps everything; of x's type before opset 10. Before opset 12 ONNX does not say what it
+/// holds at inference (onnxruntime: zeros).
 fn mask_of_ones(cx: &mut NodeContext<'_, '_>, x: Value) -> Result<Value, NodeProblem> {
     let of_own_type = cx.since() < 10;
     let b = cx.builder();

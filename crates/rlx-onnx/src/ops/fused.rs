@@ -2,11 +2,12 @@
 //! onnxruntime's operator documents (ContribOperators.md, MIT).
 
 use rlx_ir::op::Axis;
-use rlx_ir::op::activation::{Activation, ActivationOp, HardSigmoid, LeakyRelu, Swish};
+use rlx_ir::op::activation::{Activation, ActivationOp, Elu, HardSigmoid, LeakyRelu, Selu, Softplus, Swish};
 use rlx_ir::op::elementwise::{BinaryOp, UnaryOp};
 use rlx_ir::op::norm::{LayerNorm, SkipNorm, SkipNormOp};
-use rlx_ir::{Builder, Value};
+use rlx_ir::{Builder, DType, Value};
 
+use super::activation;
 use super::convolution::convolved;
 use super::norm::inverse_root_mean_square;
 use crate::error::NodeProblem;
@@ -30,15 +31,21 @@ pub(crate) const OPERATORS: &[Operator] = &[
 
 const DOMAIN: &str = "com.microsoft";
 
-/// f(x + bias), or f(x) without a second input.
+/// f(x + bias), or f(x) without a second input. It is one operator, so the sum is not rounded to a type narrower than
+/// f32.
 fn biased(cx: &mut NodeContext<'_, '_>, op: ActivationOp) -> Handled {
     let (x, bias) = (cx.input(0)?, cx.optional(1)?);
     let b = cx.builder();
-    let sum = match bias {
-        Some(bias) => b.broadcasting(BinaryOp::Add, x, bias)?,
-        None => x,
-    };
-    Ok(b.push1(Activation { op }, &[sum])?.into())
+    let Some(bias) = bias else { return Ok(b.push1(Activation { op }, &[x])?.into()) };
+    let dtype = b.dtype(x);
+    let (x, bias) = (b.cast(x, at_least_f32(dtype))?, b.cast(bias, at_least_f32(dtype))?);
+    let sum = b.broadcasting(BinaryOp::Add, x, bias)?;
+    let y = b.push1(Activation { op }, &[sum])?;
+    Ok(b.cast(y, dtype)?.into())
+}
+
+fn at_least_f32(dtype: DType) -> DType {
+    if dtype == DType::F64 { dtype } else { DType::F32 }
 }
 
 fn quick_gelu(cx: &mut NodeContext<'_, '_>) -> Handled {
@@ -47,11 +54,11 @@ fn quick_gelu(cx: &mut NodeContext<'_, '_>) -> Handled {
     Ok(cx.builder().push1(Swish { alpha }, &[x])?.into())
 }
 
-/// An activation that is named by an attribute, with up to two parameters.
+/// An activation that is named by an attribute, with its parameters in order (alpha, beta, gamma).
 fn activated(
     cx: &mut NodeContext<'_, '_>,
     x: Value,
-    parameters: [Option<f64>; 2],
+    parameters: [Option<f64>; 3],
 ) -> Result<Value, NodeProblem> {
     let name = cx.string("activation", "")?;
     let parameter = |i: usize, default: f32| parameters[i].unwrap_or(f64::from(default));
@@ -66,12 +73,22 @@ fn activated(
             let (alpha, beta) = (parameter(0, 0.2).into(), parameter(1, 0.5).into());
             b.push1(HardSigmoid { alpha, beta }, &[x])?
         }
+        "Elu" => b.push1(Elu { alpha: parameter(0, 1.0).into() }, &[x])?,
+        "Selu" => {
+            let alpha = parameter(0, activation::SELU_ALPHA).into();
+            let gamma = parameter(2, activation::SELU_GAMMA).into();
+            b.push1(Selu { alpha, gamma }, &[x])?
+        }
+        "Softplus" => b.push1(Softplus { beta: 1.0.into(), threshold: None }, &[x])?,
+        "Softsign" => b.push1(Activation { op: ActivationOp::Softsign }, &[x])?,
+        "ThresholdedRelu" => activation::above_threshold(b, x, parameter(0, 1.0))?,
         "Clip" => {
             let low = b.binary_scalar(BinaryOp::Max, x, parameter(0, f32::MIN))?;
             b.binary_scalar(BinaryOp::Min, low, parameter(1, f32::MAX))?
         }
         other => {
-            let expected = "Relu, Tanh, Sigmoid, LeakyRelu, HardSigmoid or Clip";
+            let expected = "Relu, Tanh, Sigmoid, LeakyRelu, HardSigmoid, Elu, Selu, Softplus, Softsign, \
+                            ThresholdedRelu or Clip";
             return Err(cx.bad_attribute("activation", expected, other));
         }
     })
@@ -85,14 +102,18 @@ fn fused_conv(cx: &mut NodeContext<'_, '_>) -> Handled {
         y = cx.builder().broadcasting(BinaryOp::Add, y, z)?;
     }
     let given = cx.floats("activation_params")?.unwrap_or_default();
-    let parameters = [given.first().copied(), given.get(1).copied()];
+    let parameters = [given.first().copied(), given.get(1).copied(), None];
     Ok(activated(cx, y, parameters)?.into())
 }
 
 /// f(gemm).
 fn fused_gemm(cx: &mut NodeContext<'_, '_>) -> Handled {
     let y = super::matrix::gemm_value(cx)?;
-    let parameters = [cx.optional_float("activation_alpha")?, cx.optional_float("activation_beta")?];
+    let parameters = [
+        cx.optional_float("activation_alpha")?,
+        cx.optional_float("activation_beta")?,
+        cx.optional_float("activation_gamma")?,
+    ];
     Ok(activated(cx, y, parameters)?.into())
 }
 
@@ -136,6 +157,13 @@ fn skip_norm(cx: &mut NodeContext<'_, '_>, op: SkipNormOp) -> Handled {
     operands.extend(shift.into_iter().chain(bias));
     let norm = SkipNorm { op, eps: eps.into(), shift: shift.is_some(), bias: bias.is_some() };
     let b = cx.builder();
+    let dtype = b.dtype(operands[0]);
+    if statistics {
+        // They are of the sum before it is rounded, and of this type.
+        for operand in &mut operands {
+            *operand = b.cast(*operand, at_least_f32(dtype))?;
+        }
+    }
     let results = b.push(norm, &operands)?;
     let (y, sum) = (results[0], results[1]);
     let (mut mean, mut inverse) = (None, None);
@@ -147,5 +175,6 @@ fn skip_norm(cx: &mut NodeContext<'_, '_>, op: SkipNormOp) -> Handled {
         let last = b.rank(sum) - 1;
         inverse = Some(inverse_root_mean_square(b, sum, last, eps)?);
     }
+    let (y, sum) = (b.cast(y, dtype)?, b.cast(sum, dtype)?);
     Ok([Some(y), mean, inverse, Some(sum)].into_iter().collect::<Outputs>())
 }

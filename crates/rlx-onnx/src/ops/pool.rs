@@ -37,7 +37,8 @@ struct Pool {
 }
 
 /// With `auto_pad` the number of windows is that without ceil mode, whatever the attribute says: SAME already rounds up,
-/// and what VALID leaves over never holds a window.
+/// and what VALID leaves over never holds a window, ⌈(size − reach + 1) / stride⌉ being ⌊(size − reach) / stride⌋ + 1.
+/// onnxruntime deviates: with VALID and ceil mode it adds a window that reaches over the end.
 fn pool(cx: &mut NodeContext<'_, '_>) -> Result<Pool, NodeProblem> {
     let sizes = window::spatial_sizes(cx)?;
     let kernel = window::kernel_shape(cx, sizes.len())?;

@@ -159,6 +159,8 @@ fn gru(cx: &mut NodeContext<'_, '_>) -> Handled {
     Ok(cx.builder().push(op, &values)?.to_vec().into())
 }
 
+/// The clip is "applied to the input of activations", of which the one that makes h of the cell is one; onnxruntime
+/// deviates and clips the gates only.
 fn lstm(cx: &mut NodeContext<'_, '_>) -> Handled {
     check_hidden_size(cx)?;
     let Layer { direction, activations, clip, batch_first } = Layer::of(cx, 3)?;

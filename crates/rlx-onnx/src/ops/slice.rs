@@ -1,13 +1,14 @@
 //! Slices and padding.
 
 use rlx_ir::dim::Answer;
-use rlx_ir::op::elementwise::{BinaryOp, CompareOp};
+use rlx_ir::op::elementwise::{BinaryOp, CompareOp, UnaryOp};
 use rlx_ir::op::movement::{Pad, Slice};
 use rlx_ir::{Builder, DType, Dim, TypeError, Value};
 
 use crate::error::NodeProblem;
 use crate::node::NodeContext;
 use crate::registry::{Handled, Operator, onnx};
+use crate::tensor::MAX_RANK;
 
 /// The operators of this family.
 pub(crate) const OPERATORS: &[Operator] = &[
@@ -171,16 +172,16 @@ fn pad(cx: &mut NodeContext<'_, '_>) -> Handled {
         "wrap" => Mode::Wrap,
         other => return Err(cx.bad_attribute("mode", "constant, reflect, edge or wrap", other)),
     };
-    let (counts, axes, value);
+    let (counts, axes, value): (Vec<Count>, _, _);
     if cx.since() < 11 {
         let pads = cx.ints("pads")?;
         let pads = pads.ok_or_else(|| NodeProblem::MissingAttribute { name: "pads".to_owned() })?;
-        counts = pads.into_iter().map(Dim::constant).collect();
+        counts = pads.into_iter().map(|n| Count::of(cx.builder(), &Dim::constant(n))).collect();
         axes = None;
         let (number, dtype) = (cx.float("value", 0.0)?, cx.dtype(x));
         value = Some(cx.builder().scalar(number, dtype)?);
     } else {
-        counts = cx.dims(1, "padding")?;
+        counts = counts_of_input(cx)?;
         value = cx.optional(2)?;
         axes = cx.optional_constant_ints(3, "which axes are padded")?;
     }
@@ -191,7 +192,7 @@ fn pad(cx: &mut NodeContext<'_, '_>) -> Handled {
     if counts.len() != 2 * axes.len() {
         return Err(cx.bad_input(1, "number of counts", 2 * axes.len(), counts.len()));
     }
-    let (mut low, mut high) = (vec![Dim::ZERO; rank], vec![Dim::ZERO; rank]);
+    let (mut low, mut high) = (vec![Count::ZERO; rank], vec![Count::ZERO; rank]);
     for (i, axis) in axes.iter().enumerate() {
         (low[*axis], high[*axis]) = (counts[i].clone(), counts[axes.len() + i].clone());
     }
@@ -209,35 +210,88 @@ fn pad(cx: &mut NodeContext<'_, '_>) -> Handled {
     .into())
 }
 
-/// Padding with a value; a negative count takes away.
-fn padded(b: &mut Builder, x: Value, low: &[Dim], high: &[Dim], value: Value) -> Result<Value, TypeError> {
-    let kept = |count: &Dim| if count.as_const().is_some_and(|c| c < 0) { Dim::ZERO } else { count.clone() };
-    let cropped = |count: &Dim| count - &kept(count);
+/// How many elements are put before or after an axis.
+#[derive(Clone)]
+struct Count {
+    added: Dim,
+    /// A count below 0 takes this many away. One of the two is 0.
+    removed: Dim,
+}
+
+impl Count {
+    const ZERO: Count = Count { added: Dim::ZERO, removed: Dim::ZERO };
+
+    fn of(b: &Builder, count: &Dim) -> Count {
+        if b.graph().symbols().range(count).min >= 0 {
+            return Count { added: count.clone(), removed: Dim::ZERO };
+        }
+        Count { added: count.max(&Dim::ZERO), removed: (-count.clone()).max(&Dim::ZERO) }
+    }
+
+    fn sum(&self) -> Dim {
+        &self.added - &self.removed
+    }
+}
+
+/// The counts of input 1. Where they are known only when the graph runs, each is bound as two sizes, since a size is at
+/// least 0.
+fn counts_of_input(cx: &mut NodeContext<'_, '_>) -> Result<Vec<Count>, NodeProblem> {
+    let pads = cx.input(1)?;
+    if let Some(known) = cx.builder().known(pads).map(<[Dim]>::to_vec) {
+        return Ok(known.iter().map(|count| Count::of(cx.builder(), count)).collect());
+    }
+    let length = match cx.shape(pads).as_const().as_deref() {
+        Some([length]) if *length <= 2 * MAX_RANK => *length,
+        _ => return Err(cx.needs_constant(1, "how many axes are padded")),
+    };
+    let b = cx.builder();
+    let wide = b.cast(pads, DType::I64)?;
+    let negated = b.unary(UnaryOp::Neg, wide)?;
+    let mut sides = [wide, negated];
+    for side in &mut sides {
+        *side = b.binary_scalar(BinaryOp::Max, *side, 0.0)?;
+    }
+    let mut size = |values: Value, i: usize| {
+        let element = b.index_axis(values, 0, &i.into())?;
+        b.bind_dim(element, "padding", 0)
+    };
+    (0..length).map(|i| Ok(Count { added: size(sides[0], i)?, removed: size(sides[1], i)? })).collect()
+}
+
+/// Padding with a value.
+fn padded(
+    b: &mut Builder,
+    x: Value,
+    low: &[Count],
+    high: &[Count],
+    value: Value,
+) -> Result<Value, TypeError> {
     let dims = b.shape(x);
-    let starts: Vec<Dim> = low.iter().map(|c| -cropped(c)).collect();
-    let ends = high.iter().map(cropped);
-    let sizes = dims.iter().zip(&starts).zip(ends).map(|((dim, start), end)| dim - start + end).collect();
+    let starts: Vec<Dim> = low.iter().map(|count| count.removed.clone()).collect();
+    let ends = high.iter().map(|count| &count.removed);
+    let sizes = dims.iter().zip(&starts).zip(ends).map(|((dim, start), end)| dim - start - end).collect();
     let x = b.push1(Slice { starts, sizes, steps: vec![1; dims.rank()] }, &[x])?;
-    let op = Pad { low: low.iter().map(kept).collect(), high: high.iter().map(kept).collect() };
-    b.push1(op, &[x, value])
+    let added = |counts: &[Count]| counts.iter().map(|count| count.added.clone()).collect();
+    b.push1(Pad { low: added(low), high: added(high) }, &[x, value])
 }
 
 /// Padding with elements of the tensor itself: along each axis a gather by computed indices.
 fn repeated(
     b: &mut Builder,
     mut x: Value,
-    low: &[Dim],
-    high: &[Dim],
+    low: &[Count],
+    high: &[Count],
     mode: &Mode,
 ) -> Result<Value, TypeError> {
     for (axis, (low, high)) in low.iter().zip(high).enumerate() {
-        if *low == Dim::ZERO && *high == Dim::ZERO {
+        let (low, high) = (low.sum(), high.sum());
+        if low == Dim::ZERO && high == Dim::ZERO {
             continue;
         }
         let dim = b.dim(x, axis);
-        let length = [&dim + low + high];
+        let length = [&dim + &low + &high];
         let place = b.iota(DType::I64, &length, 0)?;
-        let offset = b.dim_value(low)?;
+        let offset = b.dim_value(&low)?;
         let offset = b.broadcast_to(offset, &length)?;
         let place = b.sub(place, offset)?;
         let last = b.dim_value(&(&dim - &Dim::ONE))?;

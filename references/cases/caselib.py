@@ -92,7 +92,8 @@ class Cases:
 
     def write(self, script: str, versions: dict[str, str]) -> None:
         """Writes the file; `versions` are those of the packages that gave the results."""
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        file = FOLDER / f"{self.family}.case"
+        file.parent.mkdir(parents=True, exist_ok=True)
         source = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
         header = f"// Recorded by references/cases/{pathlib.Path(script).name} with {source}.\n"
-        (FOLDER / f"{self.family}.case").write_text(header + "".join(self.entries))
+        file.write_text(header + "".join(self.entries))

@@ -31,8 +31,8 @@ names! {
 operation! {
     /// x \[n, c, s…\] sampled at the coordinates of a grid \[n, o…, d\] (d spatial axes; the last coordinate is that of
     /// the first spatial axis), each from −1 to 1: \[n, c, o…\] (ONNX GridSample, PyTorch grid_sample). Coordinates
-    /// outside are clamped or mirrored first, then neighbours are. Nearest rounds half to even; cubic has the
-    /// coefficient −0.75. C1: floating-point x and grid. C2: x has rank d + 2. C3: batch sizes agree.
+    /// outside are clamped or mirrored first (unless `neighbours_only`), then neighbours are. Nearest rounds half to
+    /// even; cubic has the coefficient −0.75. C1: floating-point x and grid. C2: x has rank d + 2. C3: batch sizes agree.
     pub struct GridSample = "grid_sample" {
         /// The kind of interpolation.
         mode: Interpolation,
@@ -40,6 +40,9 @@ operation! {
         outside: Outside,
         /// Whether ±1 are the centres of the outermost elements, instead of their edges.
         align_corners: bool,
+        /// Whether coordinates outside stay as they are, as PyTorch's do where it samples by cubics: at the border the
+        /// curve then goes on beyond the outermost element, where ONNX's ends.
+        neighbours_only: bool,
     }
 }
 
@@ -254,7 +257,9 @@ impl CompositeDef for GridSample {
             if self.mode == Interpolation::Nearest {
                 at = b.unary(UnaryOp::Round, at)?;
             }
-            let at = self.inside(b, at, size)?;
+            if !self.neighbours_only {
+                at = self.inside(b, at, size)?;
+            }
             let mut along = neighbours(b, self.mode, at)?;
             if self.outside == Outside::Reflection {
                 for (index, _) in &mut along {

@@ -84,7 +84,8 @@ fn grid_sample(cx: &mut NodeContext<'_, '_>) -> Handled {
     let outside = cx.string("padding_mode", "zeros")?;
     let outside = Outside::from_name(&outside)
         .ok_or_else(|| cx.bad_attribute("padding_mode", "zeros, border or reflection", outside))?;
-    let op = GridSample { mode, outside, align_corners: cx.flag("align_corners", false)? };
+    let align_corners = cx.flag("align_corners", false)?;
+    let op = GridSample { mode, outside, align_corners, neighbours_only: false };
     let b = cx.builder();
     let dtype = b.dtype(x);
     let sampled = match dtype {

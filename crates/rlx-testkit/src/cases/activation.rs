@@ -10,6 +10,9 @@ use rlx_ir::DType;
 /// What onnxruntime gives; recorded by `references/cases/onnx_composites.py`.
 const RECORDED: &str = include_str!("../../golden/activation.case");
 
+/// What PyTorch gives; recorded by `references/cases/pytorch.py`.
+pub(super) const PYTORCH: &str = include_str!("../../golden/pytorch/activation.case");
+
 /// The float types whose results one rounding of an f64 formula judges.
 const UP_TO_F32: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 
@@ -102,6 +105,10 @@ pub(super) fn activation() -> Vec<Case> {
     cases.extend(elementwise("reciprocal", "", (-12.0, 12.0), |x| 1.0 / x));
     for op in ["relu", "gelu", "gelu_tanh", "mish", "softsign", "hard_swish"] {
         cases.extend(golden(RECORDED, op));
+        cases.extend(golden(PYTORCH, op));
+    }
+    for op in ["relu6", "log_sigmoid", "tanh_shrink"] {
+        cases.extend(golden(PYTORCH, op));
     }
     // Where 1 + tanh rounds to 2 the result must be x itself.
     let wide: Vec<f64> = (0..11).map(|i| 10.5 + 0.5 * f64::from(i)).collect();
@@ -172,6 +179,10 @@ pub(super) fn parametric() -> Vec<Case> {
     cases.push(op_case("logit", "eps_above_half", "eps=0.75", "f32[2]").fails_build("C2"));
     for op in ["leaky_relu", "elu", "celu", "selu", "softplus", "hard_sigmoid", "shrink", "threshold"] {
         cases.extend(golden(RECORDED, op));
+        cases.extend(golden(PYTORCH, op));
+    }
+    for op in ["swish", "hard_tanh", "logit"] {
+        cases.extend(golden(PYTORCH, op));
     }
     cases
 }
@@ -201,6 +212,7 @@ pub(super) fn prelu() -> Vec<Case> {
         op_case("prelu", "slope_of_other_size", "", "f32[2, 3], f32[2]").fails_build("C3"),
     ]);
     cases.extend(golden(RECORDED, "prelu"));
+    cases.extend(golden(PYTORCH, "prelu"));
     cases
 }
 
@@ -250,6 +262,7 @@ pub(super) fn glu() -> Vec<Case> {
         op_case("glu", "bad_axis", "axis=1, gate=relu", "f32[4]").fails_build("C2"),
         op_case("glu", "odd_size", "axis=0, gate=relu", "f32[5]").fails_build("C3"),
     ]);
+    cases.extend(golden(PYTORCH, "glu"));
     cases
 }
 

@@ -1,11 +1,13 @@
 //! Cases of rearrangements and selections. Recorded ones by onnx's reference evaluator and numpy.
 
-use super::vision::recorded;
+use super::vision::{PYTORCH, recorded};
 use crate::case::{Case, Stage, f32s, i64s, op_case};
+use crate::golden::golden;
 use crate::random::Domain;
 
 pub(super) fn depth_to_space() -> Vec<Case> {
     let mut cases = recorded("depth_to_space");
+    cases.extend(golden(PYTORCH, "depth_to_space"));
     cases.extend([
         op_case("depth_to_space", "rank", "block=2, order=dcr", "f32[4, 2, 2]").fails_build("C1"),
         op_case("depth_to_space", "block", "block=0, order=dcr", "f32[1, 4, 2, 2]").fails_build("C2"),
@@ -16,6 +18,7 @@ pub(super) fn depth_to_space() -> Vec<Case> {
 
 pub(super) fn space_to_depth() -> Vec<Case> {
     let mut cases = recorded("space_to_depth");
+    cases.extend(golden(PYTORCH, "space_to_depth"));
     cases
         .push(op_case("space_to_depth", "pixels", "block=2, order=dcr", "f32[1, 1, 3, 2]").fails_build("C3"));
     cases

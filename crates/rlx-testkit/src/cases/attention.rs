@@ -337,6 +337,7 @@ fn gated_delta(inputs: &[Array]) -> Vec<Array> {
 /// Cases of `linear_attention`.
 pub(super) fn linear_attention() -> Vec<Case> {
     let mut cases = golden(GOLDEN, "linear_attention");
+    cases.extend(golden(super::state_space::SCANS, "linear_attention"));
     cases.extend(for_dtypes(FLOATS, |dtype| {
         let operands = format!(
             "{dtype}[b, 2, n, 3], {dtype}[b, 2, n, 3], {dtype}[b, 2, n, u], {dtype}[b, 2, 3, u], \

@@ -9,6 +9,9 @@ use rlx_ir::DType;
 /// What outside references give; recorded by `references/cases/onnx_composites.py`.
 const RECORDED: &str = include_str!("../../golden/loss.case");
 
+/// What PyTorch gives; recorded by `references/cases/pytorch.py`.
+const PYTORCH: &str = include_str!("../../golden/pytorch/loss.case");
+
 /// The result of the losses of all elements.
 fn reduced(losses: Array, reduction: &str) -> Array {
     // Not `sum`, which gives −0 for nothing.
@@ -130,6 +133,7 @@ pub(super) fn nll_loss() -> Vec<Case> {
         op_case("nll_loss", "wrong_weights", "reduction=sum", "f32[3, 2], i64[3], f32[3]").fails_build("C4"),
     ]);
     cases.extend(golden(RECORDED, "nll_loss"));
+    cases.extend(golden(PYTORCH, "nll_loss"));
     cases
 }
 
@@ -211,6 +215,7 @@ pub(super) fn softmax_cross_entropy() -> Vec<Case> {
         .fails_build("C6"),
     ]);
     cases.extend(golden(RECORDED, "softmax_cross_entropy"));
+    cases.extend(golden(PYTORCH, "softmax_cross_entropy"));
     cases
 }
 
@@ -261,6 +266,7 @@ pub(super) fn binary_cross_entropy() -> Vec<Case> {
         op_case("binary_cross_entropy", "wrong_weights", "reduction=mean", "f32[3], f32[3], f32[2]")
             .fails_build("C4"),
     );
+    cases.extend(golden(PYTORCH, "binary_cross_entropy"));
     cases
 }
 
@@ -316,6 +322,7 @@ pub(super) fn binary_cross_entropy_with_logits() -> Vec<Case> {
         )
         .fails_build("C4"),
     );
+    cases.extend(golden(PYTORCH, "binary_cross_entropy_with_logits"));
     cases
 }
 
@@ -360,6 +367,8 @@ fn pairwise(
 pub(super) fn element_loss() -> Vec<Case> {
     let mut cases = pairwise("mse_loss", "", Domain::Normal, |x, t| (x - t) * (x - t));
     cases.extend(pairwise("l1_loss", "", Domain::Normal, |x, t| (x - t).abs()));
+    cases.extend(golden(PYTORCH, "mse_loss"));
+    cases.extend(golden(PYTORCH, "l1_loss"));
     cases
 }
 
@@ -372,6 +381,7 @@ pub(super) fn huber_loss() -> Vec<Case> {
     cases.push(
         op_case("huber_loss", "zero_delta", "delta=0.0, reduction=mean", "f32[3], f32[3]").fails_build("C3"),
     );
+    cases.extend(golden(PYTORCH, "huber_loss"));
     cases
 }
 
@@ -386,6 +396,7 @@ pub(super) fn smooth_l1_loss() -> Vec<Case> {
         op_case("smooth_l1_loss", "negative_beta", "beta=-1.0, reduction=mean", "f32[3], f32[3]")
             .fails_build("C3"),
     );
+    cases.extend(golden(PYTORCH, "smooth_l1_loss"));
     cases
 }
 
@@ -408,6 +419,7 @@ pub(super) fn kl_divergence() -> Vec<Case> {
             .inputs([f32s([2], [-1.0, f32::NEG_INFINITY]), f32s([2], [0.0, 0.0])])
             .values([f32s([2], [0.0, 0.0])]),
     );
+    cases.extend(golden(PYTORCH, "kl_divergence"));
     cases
 }
 
@@ -451,6 +463,7 @@ pub(super) fn cosine_similarity() -> Vec<Case> {
         op_case("cosine_similarity", "other_size", "axis=0, eps=1e-8", "f32[2], f32[3]").fails_build("C2"),
         op_case("cosine_similarity", "bad_axis", "axis=1, eps=1e-8", "f32[2], f32[2]").fails_build("C3"),
     ]);
+    cases.extend(golden(PYTORCH, "cosine_similarity"));
     cases
 }
 
@@ -503,5 +516,6 @@ pub(super) fn cosine_embedding_loss() -> Vec<Case> {
         )
         .fails_build("C3"),
     ]);
+    cases.extend(golden(PYTORCH, "cosine_embedding_loss"));
     cases
 }

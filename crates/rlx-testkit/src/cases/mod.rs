@@ -32,8 +32,10 @@ mod recurrent;
 mod reduce;
 mod rotary;
 mod sample;
+mod scatter;
 mod softmax;
 mod solve;
+mod sort;
 mod source;
 mod spectral;
 mod state_space;
@@ -71,17 +73,17 @@ pub fn primitive_cases(kind: PrimitiveKind) -> Vec<Case> {
         SumTo => reduce::sum_to(),
         Cumulative => reduce::cumulative(),
         ArgReduce => reduce::arg_reduce(),
-        Sort => reduce::sort(),
-        TopK => reduce::top_k(),
+        Sort => sort::sort(),
+        TopK => sort::top_k(),
         Dot => contract::dot(),
-        Conv => contract::conv(),
+        Conv => convolution::conv(),
         IntegerDot => contract::integer_dot(),
         ReduceWindow => window::reduce_window(),
         ReduceWindowGrad => window::reduce_window_grad(),
         Gather => index::gather(),
         GatherAlong => index::gather_along(),
-        Scatter => index::scatter(),
-        ScatterAlong => index::scatter_along(),
+        Scatter => scatter::scatter(),
+        ScatterAlong => scatter::scatter_along(),
         DynamicSlice => index::dynamic_slice(),
         DynamicUpdate => index::dynamic_update(),
         NonZero => index::nonzero(),

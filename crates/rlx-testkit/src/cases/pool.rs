@@ -7,6 +7,9 @@ use crate::random::Domain;
 
 const RECORDED: &str = include_str!("../../golden/pool.case");
 
+/// What PyTorch gives; recorded by `references/cases/pytorch.py`.
+const PYTORCH: &str = include_str!("../../golden/pytorch/pool.case");
+
 fn recorded(op: &str) -> Vec<Case> {
     [golden(RECORDED, op), symbolic_golden(RECORDED, op)].concat()
 }
@@ -29,6 +32,7 @@ fn greatest(row: &[f64]) -> f64 {
 
 pub(super) fn max_pool() -> Vec<Case> {
     let mut cases = recorded("max_pool");
+    cases.extend(golden(PYTORCH, "max_pool"));
     cases.extend(for_dtypes(FLOATS, |dtype| {
         op_case("max_pool", "types", ONE_AXIS, &format!("{dtype}[n, 2, s]"))
             .sizes([("n", 2), ("s", 11)])
@@ -56,12 +60,14 @@ pub(super) fn max_pool() -> Vec<Case> {
 
 pub(super) fn max_pool_grad() -> Vec<Case> {
     let mut cases = recorded("max_pool_grad");
+    cases.extend(golden(PYTORCH, "max_pool_grad"));
     cases.push(op_case("max_pool_grad", "sizes", ONE_AXIS, "f32[1, 1, 5], f32[1, 1, 4]").fails_build("C4"));
     cases
 }
 
 pub(super) fn max_unpool() -> Vec<Case> {
     let mut cases = recorded("max_unpool");
+    cases.extend(golden(PYTORCH, "max_unpool"));
     let outside = op_case("max_unpool", "outside", "dims=[1, 1, 3]", "f32[1, 1, 2], i64[1, 1, 2]")
         .inputs([f32s([1, 1, 2], [1.0, 2.0]), i64s([1, 1, 2], [0, 3])]);
     cases.push(outside.fails(Stage::Run, "index"));
@@ -70,6 +76,7 @@ pub(super) fn max_unpool() -> Vec<Case> {
 
 pub(super) fn lp_pool() -> Vec<Case> {
     let mut cases = recorded("lp_pool");
+    cases.extend(golden(PYTORCH, "lp_pool"));
     cases.extend(for_dtypes(FLOATS, |dtype| {
         op_case("lp_pool", "types", &format!("p=2.0, {ONE_AXIS}"), &format!("{dtype}[1, 2, s]"))
             .sizes([("s", 7)])
@@ -84,6 +91,7 @@ pub(super) fn lp_pool() -> Vec<Case> {
 
 pub(super) fn average_pool() -> Vec<Case> {
     let mut cases = recorded("average_pool");
+    cases.extend(golden(PYTORCH, "average_pool"));
     cases.extend(for_dtypes(FLOATS, |dtype| {
         op_case(
             "average_pool",
@@ -103,6 +111,7 @@ pub(super) fn average_pool() -> Vec<Case> {
 
 pub(super) fn average_pool_grad() -> Vec<Case> {
     let mut cases = recorded("average_pool_grad");
+    cases.extend(golden(PYTORCH, "average_pool_grad"));
     let attributes = format!("dims=[5], {ONE_AXIS}, count_include_pad=true");
     cases.push(op_case("average_pool_grad", "sizes", &attributes, "f32[1, 1, 4]").fails_build("C4"));
     cases
@@ -134,6 +143,8 @@ pub(super) fn global_lp_pool() -> Vec<Case> {
 
 pub(super) fn adaptive_pool() -> Vec<Case> {
     let mut cases = [recorded("adaptive_max_pool"), recorded("adaptive_average_pool")].concat();
+    cases.extend(golden(PYTORCH, "adaptive_max_pool"));
+    cases.extend(golden(PYTORCH, "adaptive_average_pool"));
     cases.extend([
         op_case("adaptive_average_pool", "sizes", "sizes=[2]", "f32[1, 1, 5, 5]").fails_build("C2"),
         op_case("adaptive_max_pool", "nan_stays_in_its_window", "sizes=[2]", "f32[1, 1, 4]")
@@ -145,6 +156,7 @@ pub(super) fn adaptive_pool() -> Vec<Case> {
 
 pub(super) fn im2col() -> Vec<Case> {
     let mut cases = recorded("im2col");
+    cases.extend(golden(PYTORCH, "im2col"));
     let attributes = "window=[2], strides=[1], dilations=[1], padding=[(0, 0)]";
     cases.push(op_case("im2col", "attributes", attributes, "f32[1, 1, 5, 5]").fails_build("C2"));
     cases
@@ -152,6 +164,7 @@ pub(super) fn im2col() -> Vec<Case> {
 
 pub(super) fn col2im() -> Vec<Case> {
     let mut cases = recorded("col2im");
+    cases.extend(golden(PYTORCH, "col2im"));
     let attributes = "dims=[5], window=[2], strides=[1], dilations=[1], padding=[(0, 0)]";
     cases.extend([
         op_case("col2im", "rows", attributes, "f32[1, 3, 4]").fails_build("C4"),

@@ -1,7 +1,9 @@
 //! Cases of softmax and its relatives.
 
+use super::activation::PYTORCH;
 use crate::array::Array;
 use crate::case::{Case, FLOATS, f32s, for_dtypes, for_sizes, op_case};
+use crate::golden::golden;
 use crate::random::Domain;
 
 /// e^xᵢ / Σ e^xⱼ of one row.
@@ -80,5 +82,8 @@ pub(super) fn softmax_family() -> Vec<Case> {
             .random(Domain::Normal)
             .formula(|x| Array::new(x[0].dims.clone(), [])),
     ]);
+    for op in ["softmax", "log_softmax", "softmin"] {
+        cases.extend(golden(PYTORCH, op));
+    }
     cases
 }

@@ -9,6 +9,9 @@ use crate::tolerance::Tolerance;
 
 const GOLDEN: &str = include_str!("../../golden/sequence.case");
 
+/// Recurrences written in PyTorch token by token; recorded by `references/cases/pytorch.py`.
+pub(super) const SCANS: &str = include_str!("../../golden/pytorch/scan.case");
+
 /// Cases of `causal_conv`.
 pub(super) fn causal_conv() -> Vec<Case> {
     let mut cases = golden(GOLDEN, "causal_conv");
@@ -131,6 +134,7 @@ pub(super) fn selective_scan() -> Vec<Case> {
         wrong("skip_of_other_sizes", "operands=[skip]", &format!("{fine}, f32[4]"), "C3"),
         wrong("listed_twice", "operands=[skip, skip]", &format!("{fine}, f32[3], f32[3]"), "C4"),
     ]);
+    cases.extend(golden(SCANS, "selective_scan"));
     cases
 }
 
@@ -211,5 +215,6 @@ pub(super) fn headwise_scan() -> Vec<Case> {
         ),
         wrong("groups_do_not_divide", "", &fine.replace("f32[1, 2, 2, 3]", "f32[1, 2, 3, 3]"), "C5"),
     ]);
+    cases.extend(golden(SCANS, "headwise_scan"));
     cases
 }

@@ -8,6 +8,9 @@ use crate::random::Domain;
 /// What outside references give; recorded by `references/cases/onnx_composites.py`.
 const RECORDED: &str = include_str!("../../golden/statistics.case");
 
+/// What PyTorch gives; recorded by `references/cases/pytorch.py`.
+const PYTORCH: &str = include_str!("../../golden/pytorch/norm.case");
+
 /// `f` of the elements of each group along `axes`, which stay with size 1 or go.
 fn groups(x: &Array, axes: &[usize], keep_dims: bool, f: impl Fn(&[f64]) -> f64) -> Array {
     let kept: Vec<usize> = (0..x.dims.len()).map(|i| if axes.contains(&i) { 1 } else { x.dims[i] }).collect();
@@ -155,6 +158,7 @@ pub(super) fn spread_family() -> Vec<Case> {
             op_case(op, "integers", "axes=[0], ddof=0.0", "i32[3]").fails_build("C1"),
             op_case(op, "bad_axis", "axes=[2], ddof=0.0", "f32[3]").fails_build("C2"),
         ]);
+        cases.extend(golden(PYTORCH, op));
     }
     cases.push(
         op_case("variance", "small_spread_of_large_numbers", "axes=[0], ddof=0.0", "f32[4]")

@@ -6,6 +6,9 @@ use crate::random::Domain;
 
 const RECORDED: &str = include_str!("../../golden/vision.case");
 
+/// What PyTorch gives; recorded by `references/cases/pytorch.py`.
+pub(super) const PYTORCH: &str = include_str!("../../golden/pytorch/vision.case");
+
 pub(super) fn recorded(op: &str) -> Vec<Case> {
     [golden(RECORDED, op), symbolic_golden(RECORDED, op)].concat()
 }
@@ -20,6 +23,7 @@ fn resize_to_six(mode: &str, scales: &str, antialias: bool) -> String {
 
 pub(super) fn resize() -> Vec<Case> {
     let mut cases = recorded("resize");
+    cases.extend(golden(PYTORCH, "resize"));
     // Twice the size, half-pixel: each element is three quarters of the nearer and a quarter of the other neighbour.
     cases.extend(for_dtypes(FLOATS, |dtype| {
         op_case("resize", "linear_types", &resize_to_six("linear", "", false), &format!("{dtype}[1, c, 3]"))
@@ -58,6 +62,7 @@ pub(super) fn resize() -> Vec<Case> {
 
 pub(super) fn grid_sample() -> Vec<Case> {
     let mut cases = recorded("grid_sample");
+    cases.extend(golden(PYTORCH, "grid_sample"));
     let attributes = "mode=linear, outside=zeros, align_corners=false";
     cases.extend([
         op_case("grid_sample", "types", attributes, "f32[1, 1, 3, 3], i32[1, 2, 2, 2]").fails_build("C1"),
@@ -71,6 +76,7 @@ pub(super) fn grid_sample() -> Vec<Case> {
 
 pub(super) fn affine_grid() -> Vec<Case> {
     let mut cases = recorded("affine_grid");
+    cases.extend(golden(PYTORCH, "affine_grid"));
     let attributes = "sizes=[2, 3], align_corners=false";
     cases.push(op_case("affine_grid", "maps", attributes, "f32[1, 3, 3]").fails_build("C2"));
     cases.push(

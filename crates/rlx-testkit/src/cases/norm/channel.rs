@@ -9,6 +9,9 @@ use crate::random::Domain;
 /// What outside references give; recorded by `references/cases/onnx_composites.py`.
 const RECORDED: &str = include_str!("../../../golden/norm.case");
 
+/// What PyTorch gives; recorded by `references/cases/pytorch.py`.
+const PYTORCH: &str = include_str!("../../../golden/pytorch/norm.case");
+
 /// Each of `groups` groups of channels of each sample standardised, then scaled and shifted by channel.
 fn by_group(groups: Option<usize>, eps: f64) -> impl Fn(&[Array]) -> Array {
     move |x| {
@@ -62,6 +65,7 @@ pub(in super::super) fn group_norm() -> Vec<Case> {
         op_case("group_norm", "no_groups", "groups=0, eps=1e-5", "f32[2, 4, 3]").fails_build("C4"),
     ]);
     cases.extend(golden(RECORDED, "group_norm"));
+    cases.extend(golden(PYTORCH, "group_norm"));
     cases
 }
 
@@ -87,6 +91,7 @@ pub(in super::super) fn instance_norm() -> Vec<Case> {
         op_case("instance_norm", "wrong_bias", "eps=1e-5", "f32[2, 4, 3], f32[4], f32[3]").fails_build("C3"),
     ]);
     cases.extend(golden(RECORDED, "instance_norm"));
+    cases.extend(golden(PYTORCH, "instance_norm"));
     cases
 }
 
@@ -145,6 +150,7 @@ pub(in super::super) fn batch_norm() -> Vec<Case> {
             .fails_build("C0"),
     ]);
     cases.extend(golden(RECORDED, "batch_norm"));
+    cases.extend(golden(PYTORCH, "batch_norm"));
     cases
 }
 
@@ -199,5 +205,6 @@ pub(in super::super) fn batch_norm_training() -> Vec<Case> {
         )
         .fails_build("C3"),
     ]);
+    cases.extend(golden(PYTORCH, "batch_norm_training"));
     cases
 }

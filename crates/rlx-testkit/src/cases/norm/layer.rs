@@ -10,6 +10,9 @@ use rlx_ir::DType;
 /// What outside references give; recorded by `references/cases/onnx_composites.py`.
 const RECORDED: &str = include_str!("../../../golden/norm.case");
 
+/// What PyTorch gives; recorded by `references/cases/pytorch.py`.
+const PYTORCH: &str = include_str!("../../../golden/pytorch/norm.case");
+
 /// x / √(mean(x²) + eps) · scale along the last axis, written by rows.
 fn rms_norm_rows(eps: f64) -> impl Fn(&[Array]) -> Array {
     move |inputs| {
@@ -136,6 +139,7 @@ pub(in super::super) fn layer_norm() -> Vec<Case> {
             .fails_build("C3"),
     ]);
     cases.extend(golden(RECORDED, "layer_norm"));
+    cases.extend(golden(PYTORCH, "layer_norm"));
     cases
 }
 

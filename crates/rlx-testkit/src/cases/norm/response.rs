@@ -9,6 +9,9 @@ use crate::random::Domain;
 /// What outside references give; recorded by `references/cases/onnx_composites.py`.
 const RECORDED: &str = include_str!("../../../golden/norm.case");
 
+/// What PyTorch gives; recorded by `references/cases/pytorch.py`.
+const PYTORCH: &str = include_str!("../../../golden/pytorch/norm.case");
+
 fn lrn_by_loops(size: usize, alpha: f64, beta: f64, bias: f64) -> impl Fn(&[Array]) -> Array {
     move |x| {
         Array::from_fn(x[0].dims.clone(), |index| {
@@ -49,6 +52,7 @@ pub(in super::super) fn lrn() -> Vec<Case> {
         op_case("lrn", "no_size", "size=0, alpha=0.5, beta=0.75, bias=1.0", "f32[2, 3]").fails_build("C3"),
     ]);
     cases.extend(golden(RECORDED, "lrn"));
+    cases.extend(golden(PYTORCH, "lrn"));
     cases
 }
 
@@ -108,6 +112,7 @@ pub(in super::super) fn lp_normalize() -> Vec<Case> {
         op_case("lp_normalize", "p_0", "axes=[0], p=0.0, eps=0.0", "f32[2]").fails_build("C3"),
     ]);
     cases.extend(golden(RECORDED, "lp_normalize"));
+    cases.extend(golden(PYTORCH, "lp_normalize"));
     cases
 }
 

@@ -20,7 +20,8 @@ fn unsupported(what: &str, dtype: DType) -> Fault {
     Fault::Unsupported { what: what.to_string(), found: dtype.to_string() }
 }
 
-fn float_unary(op: UnaryOp) -> Option<fn(f64) -> f64> {
+/// The function of one float that an operation is; `None` where it is not one.
+pub fn float_unary(op: UnaryOp) -> Option<fn(f64) -> f64> {
     use UnaryOp::*;
     Some(match op {
         Neg => |x| -x,
@@ -93,7 +94,8 @@ pub(crate) fn unary(cx: &Context<'_>, op: UnaryOp, x: &Tensor) -> Result<Tensor,
     Ok(Tensor::new(dtype, x.dims.clone(), data))
 }
 
-fn float_binary(op: BinaryOp) -> Option<fn(f64, f64) -> f64> {
+/// The function of two floats that an operation is; `None` where it is not one.
+pub fn float_binary(op: BinaryOp) -> Option<fn(f64, f64) -> f64> {
     use BinaryOp::*;
     Some(match op {
         Add => |x, y| x + y,

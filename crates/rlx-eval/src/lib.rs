@@ -39,7 +39,8 @@ mod window;
 pub mod numeric;
 pub mod quant;
 
+pub use elementwise::{float_binary, float_unary};
 pub use error::{EvalError, Fault};
 pub use fold::OracleFolder;
-pub use oracle::{EvalOptions, Oracle, evaluate};
+pub use oracle::{EvalOptions, Oracle, check_holds, evaluate, evaluate_primitive};
 pub use precision::Precision;

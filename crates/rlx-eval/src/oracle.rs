@@ -39,6 +39,36 @@ pub fn evaluate(graph: &Graph, inputs: &[Literal]) -> Result<Vec<Literal>, EvalE
     Oracle::new(graph, EvalOptions::default())?.run(inputs)
 }
 
+/// The results of one primitive on operands of these sizes, in the declared types. `types` are those of the results;
+/// their sizes and those in the attributes are taken from `bindings`.
+pub fn evaluate_primitive(
+    primitive: &Primitive,
+    types: &[TensorType],
+    operands: &[Literal],
+    bindings: &Bindings,
+    options: &EvalOptions,
+) -> Result<Vec<Literal>, Fault> {
+    let unsupported = |dtype: DType| Fault::Unsupported {
+        what: rlx_ir::Op::Primitive(primitive.clone()).name().to_string(),
+        found: dtype.to_string(),
+    };
+    let tensors = operands
+        .iter()
+        .map(|l| Tensor::from_literal(l).ok_or_else(|| unsupported(l.dtype())))
+        .collect::<Result<Vec<_>, _>>()?;
+    let live = Cell::new(tensors.iter().map(Tensor::carrier_bytes).sum());
+    let run = Run { options, live: &live };
+    run.check_memory(types, bindings)?;
+    let cx = Context { run: &run, precision: options.precision, bindings, types };
+    let results = primitive::run(&cx, primitive, &tensors)?;
+    results.iter().map(|t| t.to_literal().ok_or_else(|| unsupported(t.dtype))).collect()
+}
+
+/// An error unless the relation of sizes that `check` asks for holds under `bindings`.
+pub fn check_holds(check: &rlx_ir::infer::Check, bindings: &Bindings) -> Result<(), Fault> {
+    holds(check, bindings)
+}
+
 impl Oracle {
     /// Lowers `graph` to primitives.
     pub fn new(graph: &Graph, options: EvalOptions) -> Result<Oracle, TypeError> {

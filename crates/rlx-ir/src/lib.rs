@@ -38,7 +38,7 @@ pub use error::{Locations, TypeError};
 pub use graph::{Graph, Node, NodeId, Value};
 pub use hash::structural_hash;
 pub use literal::{Element, Literal, LiteralError};
-pub use lower::lower;
+pub use lower::{lower, lower_typed};
 pub use op::{Composite, Op, Primitive};
 pub use types::{Shape, TensorType};
 pub use verify::{VerifyError, verify};

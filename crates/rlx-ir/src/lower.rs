@@ -26,8 +26,16 @@ fn check_types(node: &Node, b: &Builder, values: &Values) -> Result<(), TypeErro
     }))
 }
 
+/// Whether a composite on operands of these types stays as it is.
+pub type Keep<'k> = dyn Fn(&Composite, &[&TensorType]) -> bool + 'k;
+
 /// The graph with every composite decomposed, again and again, that `keep` does not accept; subgraphs included.
 pub fn lower(graph: &Graph, keep: &dyn Fn(&Composite) -> bool) -> Result<Graph, TypeError> {
+    lower_typed(graph, &|composite, _| keep(composite))
+}
+
+/// As [`lower()`], with the operands' types to decide by.
+pub fn lower_typed(graph: &Graph, keep: &Keep<'_>) -> Result<Graph, TypeError> {
     let mut b = Builder::new(graph.name());
     for (symbol, info) in graph.symbols().iter() {
         b.declare(symbol.clone(), info.clone());
@@ -41,7 +49,7 @@ pub fn lower(graph: &Graph, keep: &dyn Fn(&Composite) -> bool) -> Result<Graph, 
             Op::Primitive(Primitive::Input(input)) => {
                 Values::from_slice(&[b.input(&input.name, input.ty.clone())?])
             }
-            Op::Composite(composite) if !keep(composite) => {
+            Op::Composite(composite) if !keep(composite, &types(graph, node)) => {
                 let results = expand(&mut b, composite, &operands, keep)?;
                 check_types(node, &b, &results)?;
                 keep_checks(&mut b, graph, id, &results);
@@ -60,6 +68,10 @@ pub fn lower(graph: &Graph, keep: &dyn Fn(&Composite) -> bool) -> Result<Graph, 
     b.finish_with_states(outputs.iter().map(|(n, v)| (n.as_str(), *v)), &states)
 }
 
+fn types<'g>(graph: &'g Graph, node: &Node) -> Vec<&'g TensorType> {
+    node.operands.iter().map(|v| graph.type_of(*v)).collect()
+}
+
 /// What must hold before a node of `graph` runs must hold before what stands for it does: a composite's constraints need
 /// not follow from those of its decomposition.
 fn keep_checks(b: &mut Builder, graph: &Graph, id: NodeId, results: &Values) {
@@ -76,7 +88,7 @@ fn expand(
     b: &mut Builder,
     composite: &Composite,
     operands: &[Value],
-    keep: &dyn Fn(&Composite) -> bool,
+    keep: &Keep<'_>,
 ) -> Result<Values, TypeError> {
     let mut body = Builder::new(composite.name());
     for (symbol, info) in b.graph().symbols().iter() {
@@ -93,7 +105,7 @@ fn expand(
     let results = composite.decompose(&mut body, &inputs)?;
     let names: Vec<String> = (0..results.len()).map(|i| i.to_string()).collect();
     let body = body.finish(names.iter().map(String::as_str).zip(results))?;
-    let body = lower(&body, keep)?;
+    let body = lower_typed(&body, keep)?;
     inline(b, &body, &|name| name.parse::<usize>().ok().and_then(|i| operands.get(i)).copied())
 }
 
@@ -126,8 +138,8 @@ pub fn inline(
     Ok(body.outputs().iter().map(|o| values[o.value.node.index()][o.value.output as usize]).collect())
 }
 
-fn with_lowered_subgraphs(op: &Op, keep: &dyn Fn(&Composite) -> bool) -> Result<Op, TypeError> {
-    let lowered = |g: &Arc<Graph>| lower(g, keep).map(Arc::new);
+fn with_lowered_subgraphs(op: &Op, keep: &Keep<'_>) -> Result<Op, TypeError> {
+    let lowered = |g: &Arc<Graph>| lower_typed(g, keep).map(Arc::new);
     let Op::Primitive(primitive) = op else { return Ok(op.clone()) };
     Ok(match primitive {
         Primitive::If(op) => If {

@@ -241,8 +241,8 @@ impl Builder {
         values
     }
 
-    /// Adds a run-time check that must hold before `node` runs, unless it is there: lowering keeps those of composites.
-    pub(crate) fn add_check(&mut self, node: NodeId, check: &crate::infer::Check) {
+    /// Adds a run-time check that must hold before `node` runs: passes keep those of what they replace.
+    pub fn add_check(&mut self, node: NodeId, check: &crate::infer::Check) {
         self.graph.checks.push(NodeCheck { node, check: check.clone() });
     }
 

@@ -1,0 +1,199 @@
+//! Executables: compiled graphs, run by any number of threads at once.
+
+use crate::error::RunError;
+use crate::session::Shared;
+use crate::tensor::{Outputs, Tensor};
+use rlx_cpu::memory::Aligned;
+use rlx_cpu::{Input, Instance, Loaded, MemoryUse, RunControl};
+use rlx_eval::EvalError;
+use rlx_ir::{DType, Graph};
+use rlx_opt::pipeline::Compiled;
+use rlx_opt::{CompileReport, Program};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most instances kept for later runs: one for each run that went on at once, up to this.
+const KEPT_INSTANCES: usize = 8;
+
+/// What one run may use and report.
+pub type RunOptions<'a> = RunControl<'a>;
+
+/// A compiled graph with its weights. Runs may go on at once; each has memory of its own, kept for later runs.
+pub struct Executable {
+    shared: Arc<Shared>,
+    loaded: Arc<Loaded>,
+    compiled: Compiled,
+    instances: Mutex<Vec<Instance>>,
+}
+
+/// Memory for outputs: one tensor each, allocated as sizes become known and used again where they stay the same.
+#[derive(Default)]
+pub struct Slots {
+    slots: Vec<Slot>,
+}
+
+#[derive(Default)]
+struct Slot {
+    memory: Aligned,
+    dtype: Option<DType>,
+    dims: Vec<usize>,
+}
+
+impl rlx_cpu::Outputs for Slots {
+    fn memory(&mut self, index: usize, dtype: DType, dims: &[usize]) -> Result<*mut u8, RunError> {
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, Slot::default);
+        }
+        let slot = &mut self.slots[index];
+        slot.memory.ensure(dtype.storage_bytes(dims).unwrap_or(0))?;
+        slot.dtype = Some(dtype);
+        if slot.dims != dims {
+            slot.dims.clear();
+            slot.dims.extend_from_slice(dims);
+        }
+        Ok(slot.memory.as_mut_ptr())
+    }
+}
+
+impl Slots {
+    /// The type, sizes and bytes of output `index` of the last run.
+    pub fn output(&self, index: usize) -> Option<(DType, &[usize], &[u8])> {
+        let slot = self.slots.get(index)?;
+        let dtype = slot.dtype?;
+        let bytes = dtype.storage_bytes(&slot.dims)?;
+        Some((dtype, &slot.dims, &slot.memory.bytes()[..bytes]))
+    }
+
+    fn into_tensors(self) -> Vec<Tensor> {
+        let tensor = |slot: Slot| Some(Tensor::owned(slot.dtype?, slot.dims, slot.memory));
+        self.slots.into_iter().filter_map(tensor).collect()
+    }
+}
+
+impl Executable {
+    pub(crate) fn new(shared: Arc<Shared>, loaded: Arc<Loaded>, compiled: Compiled) -> Executable {
+        Executable { shared, loaded, compiled, instances: Mutex::default() }
+    }
+
+    /// What the compiler did, and why.
+    pub fn report(&self) -> &CompileReport {
+        &self.compiled.report
+    }
+
+    /// The graph after the last pass.
+    pub fn graph(&self) -> &Graph {
+        &self.compiled.graph
+    }
+
+    /// The program that runs.
+    pub fn program(&self) -> &Program {
+        self.loaded.program()
+    }
+
+    /// The device's name.
+    pub fn device_name(&self) -> &'static str {
+        self.shared.device.name()
+    }
+
+    /// Bytes of weights that were computed at load.
+    pub fn derived_bytes(&self) -> usize {
+        self.loaded.derived_bytes()
+    }
+
+    /// The outputs on inputs given by name.
+    ///
+    /// # Errors
+    /// If an input is missing, unknown or does not fit, or an operation fails.
+    pub fn run(&self, inputs: &[(&str, Tensor)]) -> Result<Outputs, RunError> {
+        self.run_with(inputs, &RunOptions::default())
+    }
+
+    /// The same, with options.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`], and those that the options ask for.
+    pub fn run_with(&self, inputs: &[(&str, Tensor)], options: &RunOptions<'_>) -> Result<Outputs, RunError> {
+        let ports = &self.program().inputs;
+        if let Some((name, _)) = inputs.iter().find(|(name, _)| !ports.iter().any(|p| &*p.name == *name)) {
+            let known = ports.iter().map(|p| p.name.to_string()).collect();
+            return Err(EvalError::UnknownInput { name: name.to_string(), known }.into());
+        }
+        let mut ordered = Vec::with_capacity(ports.len());
+        for port in ports {
+            match inputs.iter().rev().find(|(name, _)| *name == &*port.name) {
+                Some((_, tensor)) => ordered.push(tensor),
+                None => {
+                    let (name, expected) = (port.name.to_string(), Box::new(port.ty.clone()));
+                    return Err(EvalError::MissingInput { name, expected }.into());
+                }
+            }
+        }
+        let mut slots = Slots::default();
+        self.run_into(&ordered, &mut slots, options)?;
+        let names = self.program().outputs.iter().map(|p| Arc::clone(&p.name)).collect();
+        Ok(Outputs { names, tensors: slots.into_tensors() })
+    }
+
+    /// Runs on inputs in order, with outputs in `slots`. With the sizes of an earlier run, and `slots` from there,
+    /// nothing is allocated.
+    ///
+    /// # Errors
+    /// Those of [`Self::run_with`].
+    pub fn run_into(
+        &self,
+        inputs: &[&Tensor],
+        slots: &mut Slots,
+        options: &RunOptions<'_>,
+    ) -> Result<MemoryUse, RunError> {
+        let mut given: [Input<'_>; 16] =
+            [Input { dtype: DType::Bool, dims: &[], pointer: std::ptr::null() }; 16];
+        let many: Vec<Input<'_>>;
+        let inputs: &[Input<'_>] = if inputs.len() <= given.len() {
+            for (slot, tensor) in given.iter_mut().zip(inputs) {
+                *slot = input(tensor);
+            }
+            &given[..inputs.len()]
+        } else {
+            many = inputs.iter().map(|t| input(t)).collect();
+            &many
+        };
+        let mut instance = self.instance();
+        let pool = &self.shared.pool;
+        let run = Run { inputs, slots, options, instance: &mut instance };
+        let outcome = pool.install(|| {
+            // The whole, since a closure would take its raw parts one by one.
+            let run = run;
+            let Run { inputs, slots, options, instance } = run;
+            instance.run(inputs, slots, None, pool, options)
+        });
+        let memory = instance.memory_use();
+        // What a failed run left half-bound is not used again.
+        if outcome.is_ok() {
+            let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+            if instances.len() < KEPT_INSTANCES {
+                instances.push(instance);
+            }
+        }
+        outcome.map(|()| memory)
+    }
+
+    fn instance(&self) -> Instance {
+        let kept = self.instances.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.unwrap_or_else(|| Instance::new(&self.loaded))
+    }
+}
+
+struct Run<'a, 'b> {
+    inputs: &'a [Input<'a>],
+    slots: &'a mut Slots,
+    options: &'a RunOptions<'b>,
+    instance: &'a mut Instance,
+}
+
+// SAFETY: the pool runs the closure while the caller waits; the pointers are to tensors that the caller holds, and the
+// callbacks in the options are called by one thread at a time.
+#[allow(unsafe_code)]
+unsafe impl Send for Run<'_, '_> {}
+
+fn input(tensor: &Tensor) -> Input<'_> {
+    Input { dtype: tensor.dtype(), dims: tensor.dims(), pointer: tensor.pointer() }
+}

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use rlx_testkit::{Backend, Cost, Eval, run_table};
+use rlx_testkit::{Backend, Cost, Cpu, Eval, run_table};
 
 use crate::report;
 
@@ -15,6 +15,14 @@ pub(crate) struct Options {
     /// The backend
     #[arg(long, default_value = "eval")]
     backend: BackendName,
+
+    /// Threads of the CPU backend
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+
+    /// Without fusion
+    #[arg(long)]
+    unfused: bool,
 
     /// Run only cases whose title, `operation/case`, contains this
     #[arg(long, default_value = "")]
@@ -33,6 +41,8 @@ pub(crate) struct Options {
 enum BackendName {
     /// The oracle
     Eval,
+    /// The CPU, through the whole compiler
+    Cpu,
 }
 
 /// The greatest cost of the cases that run; costlier ones give way to their small twins.
@@ -54,8 +64,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn run_backend(options: &Options) -> anyhow::Result<String> {
+    let cpu;
     let backend: &dyn Backend = match options.backend {
         BackendName::Eval => &Eval,
+        BackendName::Cpu => {
+            cpu = Cpu::new(options.threads, !options.unfused)?;
+            &cpu
+        }
     };
     let cost = match options.cost {
         MostCost::Small => Cost::Small,

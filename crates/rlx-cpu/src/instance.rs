@@ -218,13 +218,11 @@ impl Instance {
         self.input_dims.clear();
         self.segments.iter_mut().for_each(|s| s.bound = false);
         let mut bindings = outer.map_or_else(Bindings::new, |(bindings, _)| bindings.clone());
-        let size_error = |i: usize, cause: DimError| {
-            EvalError::InputSize {
-                name: ports[i].name.to_string(),
-                expected: Box::new(ports[i].ty.clone()),
-                found: Box::new(TensorType::new(inputs[i].dtype, inputs[i].dims)),
-                cause,
-            }
+        let size_error = |i: usize, cause: DimError| EvalError::InputSize {
+            name: ports[i].name.to_string(),
+            expected: Box::new(ports[i].ty.clone()),
+            found: Box::new(TensorType::new(inputs[i].dtype, inputs[i].dims)),
+            cause,
         };
         for (i, (input, port)) in inputs.iter().zip(ports).enumerate() {
             for (dim, size) in port.ty.dims().iter().zip(input.dims) {
@@ -254,6 +252,12 @@ impl Instance {
         let loaded = Arc::clone(&self.loaded);
         let program = &loaded.program;
         let range = loaded.segments[index].clone();
+        // Before any size is worked out: what is checked tells more than a size that makes no sense.
+        for step in &program.steps[range.clone()] {
+            for check in &step.checks {
+                check_holds(check, &self.bindings).map_err(|fault| node_error(step, fault))?;
+            }
+        }
         let mut steps: Vec<BoundStep> = Vec::with_capacity(range.len());
         let mut outputs: Vec<(u32, DType, Vec<usize>)> = Vec::new();
         let mut requests: Vec<Request> = Vec::new();
@@ -291,7 +295,8 @@ impl Instance {
         }
         let total: usize = requests.iter().map(Request::aligned).fold(0, usize::saturating_add);
         let plan = place(&requests);
-        let others: usize = self.segments.iter().map(|s| s.plan.peak).sum::<usize>() - self.segments[index].plan.peak;
+        let others: usize =
+            self.segments.iter().map(|s| s.plan.peak).sum::<usize>() - self.segments[index].plan.peak;
         if let Some(cap) = control.memory_cap
             && plan.peak.saturating_add(others) > cap
         {
@@ -346,9 +351,6 @@ impl Instance {
     }
 
     fn bind_step(&self, step: &Step, kernel: &dyn Kernel) -> Result<BoundStep, Fault> {
-        for check in &step.checks {
-            check_holds(check, &self.bindings)?;
-        }
         let mut places = Vec::with_capacity(step.operands.len() + step.results.len());
         let mut layouts = |views: &[View]| -> Result<Vec<Layout>, Fault> {
             views
@@ -547,8 +549,12 @@ fn lifetimes(loaded: &Loaded) -> Vec<Option<Lifetime>> {
 }
 
 fn node_error(step: &Step, fault: Fault) -> RunError {
-    EvalError::Node { op: step.op.name(), locations: Locations::clone(&step.locations), fault: Box::new(fault) }
-        .into()
+    EvalError::Node {
+        op: step.op.name(),
+        locations: Locations::clone(&step.locations),
+        fault: Box::new(fault),
+    }
+    .into()
 }
 
 /// Runs a step of constants once, into `memory`, one for each result.

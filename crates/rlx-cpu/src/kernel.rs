@@ -8,8 +8,8 @@ use crate::pool::Pool;
 use rlx_eval::Fault;
 use rlx_ir::{Bindings, Literal};
 use rlx_opt::program::Layout;
-use std::time::Instant;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 /// What binding sees.
 pub struct BindContext<'a> {

@@ -29,7 +29,6 @@ pub struct Loaded {
 /// The memory of a derived buffer, which literals may share.
 pub(crate) struct Derived(pub(crate) Aligned);
 
-
 /// What preparing a kernel sees.
 pub struct PrepareContext<'a> {
     /// The step.

@@ -59,7 +59,12 @@ impl Pool {
 
     /// Calls `part` with ranges that together are `0..items`, each of about `grain` items, cut the same way whatever
     /// the number of threads.
-    pub fn for_ranges(&self, items: usize, grain: usize, part: impl Fn(std::ops::Range<usize>) + Sync + Send) {
+    pub fn for_ranges(
+        &self,
+        items: usize,
+        grain: usize,
+        part: impl Fn(std::ops::Range<usize>) + Sync + Send,
+    ) {
         let grain = grain.max(1);
         self.for_each(items.div_ceil(grain), |i| part(i * grain..((i + 1) * grain).min(items)));
     }

@@ -167,9 +167,9 @@ fn grow(
         queue.dedup();
     }
     growth.without_loose_ends();
-    (growth.members.len() > 1).then(|| Gathered { root, members: growth.members }).filter(|region| {
-        outline(graph, region).is_ok_and(|(body, _)| Region::of(&body).is_some())
-    })
+    (growth.members.len() > 1)
+        .then(|| Gathered { root, members: growth.members })
+        .filter(|region| outline(graph, region).is_ok_and(|(body, _)| Region::of(&body).is_some()))
 }
 
 struct Growth<'g> {
@@ -200,7 +200,8 @@ impl Growth<'_> {
                 let axes = self.carried_axes(id)?;
                 let space = Space { domain: dims.to_vec(), axes };
                 let grows = self.space.axes.is_empty() && self.space.domain == space.domain;
-                (space.is_clear() && (grows || self.space == space) && from() == space.kept()).then_some(space)
+                (space.is_clear() && (grows || self.space == space) && from() == space.kept())
+                    .then_some(space)
             }
             Op::Primitive(Primitive::Reshape(_)) => {
                 let row = |dims: &[_]| self.space.level(dims) == Some(Level::Row);
@@ -210,7 +211,8 @@ impl Growth<'_> {
                     let domain = self.reduced_domain(id)?;
                     let space = Space { domain, axes };
                     let known = self.space.domain == space.kept() || self.space.domain == space.dropped();
-                    return (space.is_clear() && known && space.level(from()) == Some(Level::Row)).then_some(space);
+                    return (space.is_clear() && known && space.level(from()) == Some(Level::Row))
+                        .then_some(space);
                 }
                 (row(dims) && row(from())).then(|| self.space.clone())
             }
@@ -274,8 +276,7 @@ impl Growth<'_> {
         loop {
             let loose = self.members.iter().copied().find(|id| {
                 let node = self.graph.node(*id);
-                let moves =
-                    matches!(node.op, Op::Primitive(Primitive::Broadcast(_) | Primitive::Reshape(_)));
+                let moves = matches!(node.op, Op::Primitive(Primitive::Broadcast(_) | Primitive::Reshape(_)));
                 moves && !self.members.contains(&node.operands[0].node)
             });
             match loose {
@@ -312,4 +313,3 @@ fn outline(graph: &Graph, region: &Gathered) -> Result<(Graph, Vec<Value>), Type
     let body = b.finish([("y", values[&Value { node: region.root, output: 0 }])])?;
     Ok((body, operands))
 }
-

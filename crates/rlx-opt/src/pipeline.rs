@@ -82,8 +82,7 @@ pub fn optimise(
         graph = pass(&graph, &mut notes).map_err(|source| CompileError::Type { pass: name, source })?;
         let time = start.elapsed();
         if options.verify {
-            verify(&graph)
-                .map_err(|source| CompileError::Verify { pass: name, source: Box::new(source) })?;
+            verify(&graph).map_err(|source| CompileError::Verify { pass: name, source: Box::new(source) })?;
         }
         report.passes.push(PassRecord { name, time, nodes_before, nodes_after: count_nodes(&graph), notes });
     }

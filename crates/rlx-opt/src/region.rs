@@ -36,7 +36,12 @@ impl Space {
 
     /// The sizes of a row value with reduced axes dropped.
     pub fn dropped(&self) -> Vec<Dim> {
-        self.domain.iter().enumerate().filter(|(i, _)| !self.axes.contains(i)).map(|(_, d)| d.clone()).collect()
+        self.domain
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| !self.axes.contains(i))
+            .map(|(_, d)| d.clone())
+            .collect()
     }
 
     /// The sizes of a row value with reduced axes kept as 1.
@@ -125,7 +130,9 @@ fn node_level(body: &Graph, node: &Node, t: &TensorType, space: &Space) -> Optio
         Primitive::Constant(_) => t.rank() == 0,
         Primitive::Reduce(_) => of(0) == Some(Level::Full) && level == Level::Row,
         Primitive::Reshape(_) => of(0) == Some(Level::Row) && level == Level::Row,
-        Primitive::Broadcast(_) => of(0) == Some(Level::Row) && level == Level::Full && carries(body, node, space),
+        Primitive::Broadcast(_) => {
+            of(0) == Some(Level::Row) && level == Level::Full && carries(body, node, space)
+        }
         _ if is_elementwise(&node.op) => (0..node.operands.len()).all(|i| of(i) == Some(level)),
         _ => false,
     };

@@ -16,7 +16,7 @@ pub struct Site<'a> {
     pub id: NodeId,
     /// The node.
     pub node: &'a Node,
-    /// Its operands in the new graph.
+    /// Its operands in the new graph, without those that nothing stands for.
     pub operands: &'a [Value],
     /// The results in the new graph of all nodes before this one, by their index in the old.
     pub values: &'a [Values],
@@ -29,7 +29,7 @@ impl Site<'_> {
     }
 }
 
-/// A rule: the results that stand for a node, or `None` to copy it.
+/// A rule: the results that stand for a node (none if nothing will ask for them), or `None` to copy it.
 pub type Rule<'r> = dyn FnMut(&mut Builder, &Site<'_>) -> Result<Option<Values>, TypeError> + 'r;
 
 /// Rebuilds `graph` with `rule` into `builder`, which has the graph's name. Subgraphs of control flow are first
@@ -47,16 +47,21 @@ pub fn rewrite(
     let mut checks = graph.checks().iter().peekable();
     for (id, node) in graph.nodes() {
         builder.set_locations(node.locations.clone());
-        let operands: Vec<Value> =
-            node.operands.iter().map(|v| values[v.node.index()][v.output as usize]).collect();
+        let operands: Vec<Value> = node
+            .operands
+            .iter()
+            .filter_map(|v| values[v.node.index()].get(v.output as usize).copied())
+            .collect();
         let results = match &node.op {
             Op::Primitive(Primitive::Input(input)) => {
                 Values::from_slice(&[builder.input(&input.name, input.ty.clone())?])
             }
-            op => match rule(&mut builder, &Site { graph, id, node, operands: &operands, values: &values })? {
-                Some(results) => results,
-                None => builder.push(with_subgraphs(op, nested)?, &operands)?,
-            },
+            op => {
+                match rule(&mut builder, &Site { graph, id, node, operands: &operands, values: &values })? {
+                    Some(results) => results,
+                    None => builder.push(with_subgraphs(op, nested)?, &operands)?,
+                }
+            }
         };
         // What had to hold before the node still has to, whatever stands for it now.
         while let Some(check) = checks.next_if(|c| c.node <= id) {

@@ -31,7 +31,10 @@ impl Tensor {
     ///
     /// # Errors
     /// If they are not as many as the sizes say.
-    pub fn from_slice<T: Element>(dims: impl Into<Vec<usize>>, elements: &[T]) -> Result<Tensor, TensorError> {
+    pub fn from_slice<T: Element>(
+        dims: impl Into<Vec<usize>>,
+        elements: &[T],
+    ) -> Result<Tensor, TensorError> {
         Literal::from_slice(dims, elements).map(Tensor::from)
     }
 

@@ -41,6 +41,7 @@ pub mod backend;
 pub mod case;
 pub mod cases;
 pub mod compare;
+pub mod cpu;
 pub mod filetest;
 pub mod format;
 pub mod golden;
@@ -59,6 +60,7 @@ pub use case::{
     Case, Cost, Expect, FLOATS, Formula, INTEGERS, Property, Stage, bools, case, f32s, f64s, for_dtypes,
     for_sizes, i32s, i64s, literal, op_case, u8s,
 };
+pub use cpu::Cpu;
 pub use golden::golden;
 pub use oracle::Eval;
 pub use random::{Domain, Random};

@@ -16,7 +16,9 @@ pub(crate) fn prepare(op: &Op, cx: &PrepareContext<'_>) -> Box<dyn Kernel> {
     let types: Arc<[TensorType]> = cx.step.result_types.clone().into();
     let bodies: Vec<Arc<Loaded>> = cx.bodies.clone();
     match op {
-        Op::Primitive(Primitive::While(op)) => Box::new(Loop { kind: Kind::While(op.clone()), bodies, types }),
+        Op::Primitive(Primitive::While(op)) => {
+            Box::new(Loop { kind: Kind::While(op.clone()), bodies, types })
+        }
         Op::Primitive(Primitive::Scan(op)) => Box::new(Loop { kind: Kind::Scan(op.clone()), bodies, types }),
         _ => Box::new(Loop { kind: Kind::If, bodies, types }),
     }
@@ -215,8 +217,7 @@ impl BoundLoop {
         for i in 0..carried_count {
             self.carried[0][i].copy(&arguments.operand(first + i))?;
         }
-        let mut stacks: Vec<Stack> =
-            self.types[carried_count..].iter().map(|_| Stack::default()).collect();
+        let mut stacks: Vec<Stack> = self.types[carried_count..].iter().map(|_| Stack::default()).collect();
         let mut condition = Tensor::default();
         let mut goes_on = !is_while || arguments.operand(1).scalar() != 0;
         let mut trip = 0u64;

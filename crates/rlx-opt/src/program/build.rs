@@ -1,7 +1,9 @@
 //! From graph to program: views and steps, in the graph's order.
 
 use super::views::addressable;
-use super::{Buffer, BufferId, BufferKind, Port, Program, Step, StepOp, View, alias, bodies_of, packed_bytes};
+use super::{
+    Buffer, BufferId, BufferKind, Port, Program, Step, StepOp, View, alias, bodies_of, packed_bytes,
+};
 use crate::pipeline::CompileError;
 use crate::target::{OperandLayout, Target};
 use rlx_ir::infer::Check;
@@ -152,12 +154,7 @@ impl Maker<'_> {
             && self.graph.bound_by(id).is_empty()
     }
 
-    fn step(
-        &mut self,
-        id: NodeId,
-        node: &Node,
-        pending: &mut Vec<Check>,
-    ) -> Result<Vec<View>, CompileError> {
+    fn step(&mut self, id: NodeId, node: &Node, pending: &mut Vec<Check>) -> Result<Vec<View>, CompileError> {
         let types = types(self.graph, node);
         let at_load = self.runs_at_load(id, node);
         self.constant[id.index()] = at_load;
@@ -184,8 +181,7 @@ impl Maker<'_> {
             (_, true) => BufferKind::Dynamic,
             _ => BufferKind::Temp,
         };
-        let results: Vec<View> =
-            node.types.iter().map(|t| self.buffer(kind, t.dtype, t.dims())).collect();
+        let results: Vec<View> = node.types.iter().map(|t| self.buffer(kind, t.dtype, t.dims())).collect();
         let route = self.target.route(&node.op, &types);
         let bodies = bodies_of(&node.op)
             .into_iter()
@@ -206,7 +202,11 @@ impl Maker<'_> {
             bodies,
             locations: node.locations.clone(),
         };
-        if at_load { self.program.init_steps.push(step) } else { self.program.steps.push(step) }
+        if at_load {
+            self.program.init_steps.push(step)
+        } else {
+            self.program.steps.push(step)
+        }
         Ok(results)
     }
 
@@ -216,7 +216,11 @@ impl Maker<'_> {
         let copy = self.buffer(kind, view.dtype, &view.dims);
         let step = copy_step(view, &copy, node.locations.clone());
         self.notes.push(format!("copy of {view} for {}", node.op.name()));
-        if at_load { self.program.init_steps.push(step) } else { self.program.steps.push(step) }
+        if at_load {
+            self.program.init_steps.push(step)
+        } else {
+            self.program.steps.push(step)
+        }
         copy
     }
 

@@ -2,7 +2,7 @@
 
 use super::{BufferId, View};
 use rlx_ir::op::movement::{Broadcast, Reverse, Slice, Transpose};
-use rlx_ir::{DType, Dim, DTypeClass};
+use rlx_ir::{DType, DTypeClass, Dim};
 use smallvec::SmallVec;
 
 /// Whether elements of this type can be addressed one by one.
@@ -114,8 +114,8 @@ impl View {
         }
         view.dims = SmallVec::from(op.sizes.as_slice());
         // What is cut from the first axis only stays without gaps.
-        let inner_whole =
-            (1..self.dims.len()).all(|a| op.sizes[a] == self.dims[a] && op.steps[a] == 1 && op.starts[a] == Dim::ZERO);
+        let inner_whole = (1..self.dims.len())
+            .all(|a| op.sizes[a] == self.dims[a] && op.steps[a] == 1 && op.starts[a] == Dim::ZERO);
         view.packed = self.packed && inner_whole && op.steps.first().is_none_or(|s| *s == 1);
         Some(view)
     }
@@ -136,6 +136,7 @@ impl View {
 
     /// The same bytes as another type of the same width.
     pub(super) fn bitcast(&self, to: DType) -> Option<View> {
-        (addressable(self.dtype) && self.dtype.bits() == to.bits()).then(|| View { dtype: to, ..self.clone() })
+        (addressable(self.dtype) && self.dtype.bits() == to.bits())
+            .then(|| View { dtype: to, ..self.clone() })
     }
 }

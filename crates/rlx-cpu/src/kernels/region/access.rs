@@ -30,7 +30,6 @@ impl Access {
         held && matches!(self.axes.as_slice(), [(_, 1)])
     }
 
-
     /// The address of element `start` of a direct access.
     pub(super) fn direct(&self, pointer: *const u8, start: usize) -> *const u8 {
         pointer.wrapping_add(start * crate::array::width(self.dtype))
@@ -39,7 +38,7 @@ impl Access {
     /// Calls `run` for each run of elements along the innermost axis: position in the tile, offset in elements, count.
     fn runs(&self, start: usize, count: usize, mut run: impl FnMut(usize, isize, usize)) {
         let Some(((inner, step), outer)) = self.axes.split_last() else { return };
-        if *inner == 0 {
+        if *inner == 0 || count == 0 {
             return;
         }
         let (mut row, mut at) = (start / inner, start % inner);

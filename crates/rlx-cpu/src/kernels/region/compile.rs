@@ -236,7 +236,8 @@ impl Kernel for RegionKernel {
                 }
             }
         };
-        let operands = cx.operands.iter().zip(&program.operands).map(|(l, level)| access(l, *level)).collect();
+        let operands =
+            cx.operands.iter().zip(&program.operands).map(|(l, level)| access(l, *level)).collect();
         let result = access(&cx.results[0], program.result);
         Ok(Box::new(BoundRegion::new(Arc::clone(program), operands, result, rows, length)))
     }

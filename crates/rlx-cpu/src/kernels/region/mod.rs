@@ -17,6 +17,7 @@ use crate::kernel::Kernel;
 use crate::load::PrepareContext;
 use rlx_ir::op::control::Call;
 use rlx_ir::{Builder, Graph, Node, Op, Primitive, TensorType};
+use rlx_opt::program::Step;
 use rlx_opt::region::{Region, is_elementwise};
 use std::sync::Arc;
 
@@ -88,7 +89,7 @@ pub fn in_place(op: &Op, operand: usize, operands: &[&TensorType]) -> bool {
 pub(crate) fn prepare(op: &Op, cx: &PrepareContext<'_>) -> Result<Box<dyn Kernel>, RunError> {
     let body = match op {
         Op::Primitive(Primitive::Call(Call { body })) => Arc::clone(body),
-        op => Arc::new(alone(op, &cx.step.operand_types).map_err(broken)?),
+        op => Arc::new(alone(op, cx.step).map_err(broken)?),
     };
     let region = Region::of(&body).ok_or_else(|| broken("a body that is no region"))?;
     Ok(Box::new(compile::compile(&body, &region).map_err(broken)?))
@@ -104,12 +105,14 @@ fn broken(cause: impl std::fmt::Display) -> RunError {
     .into()
 }
 
-/// A body of one operation.
-fn alone(op: &Op, operands: &[TensorType]) -> Result<Graph, rlx_ir::TypeError> {
+/// A body of one operation. Operands of an elementwise one get the sizes of its result: where they are other
+/// expressions, the step's checks have seen to it that they are equal.
+fn alone(op: &Op, step: &Step) -> Result<Graph, rlx_ir::TypeError> {
     let mut b = Builder::verbatim("region");
-    let mut values = Vec::with_capacity(operands.len());
-    for (i, t) in operands.iter().enumerate() {
-        values.push(b.input(&format!("x{i}"), t.clone())?);
+    let mut values = Vec::with_capacity(step.operand_types.len());
+    for (i, t) in step.operand_types.iter().enumerate() {
+        let dims = if is_elementwise(op) { step.result_types[0].dims() } else { t.dims() };
+        values.push(b.input(&format!("x{i}"), t.with_shape(dims))?);
     }
     let y = b.push1(op.clone(), &values)?;
     b.finish([("y", y)])

@@ -13,18 +13,22 @@ use rlx_ir::op::reduce::ReduceOp;
 /// The pointers hold that many lanes of the type that [`function`] was asked for.
 pub(super) type Function = unsafe fn(from: *const u8, to: *mut u8, rows: usize, length: usize);
 
+/// Products of f32 in f64: the order of the factors would decide what underflows on the way.
+unsafe fn products(from: *const u8, to: *mut u8, rows: usize, length: usize) {
+    for i in 0..rows {
+        // SAFETY: as the function type promises.
+        unsafe {
+            let row = std::slice::from_raw_parts(from.cast::<f32>().add(i * length), length);
+            to.cast::<f32>().add(i).write(row.iter().map(|x| f64::from(*x)).product::<f64>() as f32);
+        }
+    }
+}
+
 /// Elements of a block of a sum.
 const BLOCK: usize = 512;
 
 /// Running sums of a block.
 const LANES: usize = 16;
-
-/// The depth of the tree by which `terms` lanes are summed.
-pub fn depth(terms: usize) -> usize {
-    let in_block = terms.min(BLOCK).div_ceil(LANES) + LANES.ilog2() as usize;
-    let blocks = terms.div_ceil(BLOCK).max(1);
-    in_block + blocks.next_power_of_two().ilog2() as usize
-}
 
 #[inline(always)]
 fn block<T: Copy>(row: &[T], start: T, combine: impl Fn(T, T) -> T + Copy) -> T {
@@ -112,7 +116,7 @@ pub(super) fn function(op: ReduceOp, lane: Lane) -> Option<Function> {
     Some(match (op, lane) {
         (ReduceOp::Sum, Lane::F32) => rows!(f32, 0.0, |x, y| x + y),
         (ReduceOp::Sum, Lane::F64) => rows!(f64, 0.0, |x, y| x + y),
-        (ReduceOp::Prod, Lane::F32) => rows!(f32, 1.0, |x, y| x * y),
+        (ReduceOp::Prod, Lane::F32) => products,
         (ReduceOp::Prod, Lane::F64) => rows!(f64, 1.0, |x, y| x * y),
         (ReduceOp::Max, Lane::F32) => rows!(f32, f32::NEG_INFINITY, float::max),
         (ReduceOp::Max, Lane::F64) => rows!(f64, f64::NEG_INFINITY, maximum),

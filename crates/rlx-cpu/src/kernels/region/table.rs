@@ -355,7 +355,9 @@ fn shift_left<T: Bits>(x: T, by: T) -> T {
 
 /// By the width or more gives the sign's bits.
 fn shift_right<T: Bits>(x: T, by: T) -> T {
-    by.amount().filter(|by| *by < T::WIDTH).map_or_else(|| x.right(T::WIDTH - 1).right(1.min(T::WIDTH - 1)), |by| x.right(by))
+    by.amount()
+        .filter(|by| *by < T::WIDTH)
+        .map_or_else(|| x.right(T::WIDTH - 1).right(1.min(T::WIDTH - 1)), |by| x.right(by))
 }
 
 /// The function of a comparison on lanes of this type, which gives u8.

@@ -25,7 +25,7 @@ pub struct Input<'a> {
     pub dtype: DType,
     /// Sizes.
     pub dims: &'a [usize],
-    /// The first element, aligned for its type.
+    /// The first element, aligned for its type. A state's memory is written by the run.
     pub pointer: *const u8,
 }
 
@@ -377,7 +377,10 @@ impl Instance {
             }
             BufferKind::Input(i) => Base::Input(i),
             BufferKind::Output(i) => Base::Output(i),
-            BufferKind::Temp => Base::Arena(self.lifetimes[id.index()].map_or(0, |l| l.segment)),
+            BufferKind::State(state) => Base::Input(self.loaded.program.states[state as usize].input as u32),
+            BufferKind::Temp | BufferKind::NextState(_) => {
+                Base::Arena(self.lifetimes[id.index()].map_or(0, |l| l.segment))
+            }
             BufferKind::Dynamic => Base::Dynamic(id.index()),
         }
     }

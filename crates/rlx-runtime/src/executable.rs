@@ -2,13 +2,15 @@
 
 use crate::error::RunError;
 use crate::session::Shared;
+use crate::slots::Slots;
+use crate::state::State;
 use crate::tensor::{Outputs, Tensor};
-use rlx_cpu::memory::Aligned;
 use rlx_cpu::{Input, Instance, Loaded, MemoryUse, RunControl};
 use rlx_eval::EvalError;
-use rlx_ir::{DType, Graph};
+use rlx_ir::Graph;
 use rlx_opt::pipeline::Compiled;
 use rlx_opt::{CompileReport, Program};
+use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most instances kept for later runs: one for each run that went on at once, up to this.
@@ -23,50 +25,6 @@ pub struct Executable {
     loaded: Arc<Loaded>,
     compiled: Compiled,
     instances: Mutex<Vec<Instance>>,
-}
-
-/// Memory for outputs: one tensor each, allocated as sizes become known and used again where they stay the same.
-#[derive(Default)]
-pub struct Slots {
-    slots: Vec<Slot>,
-}
-
-#[derive(Default)]
-struct Slot {
-    memory: Aligned,
-    dtype: Option<DType>,
-    dims: Vec<usize>,
-}
-
-impl rlx_cpu::Outputs for Slots {
-    fn memory(&mut self, index: usize, dtype: DType, dims: &[usize]) -> Result<*mut u8, RunError> {
-        if self.slots.len() <= index {
-            self.slots.resize_with(index + 1, Slot::default);
-        }
-        let slot = &mut self.slots[index];
-        slot.memory.ensure(dtype.storage_bytes(dims).unwrap_or(0))?;
-        slot.dtype = Some(dtype);
-        if slot.dims != dims {
-            slot.dims.clear();
-            slot.dims.extend_from_slice(dims);
-        }
-        Ok(slot.memory.as_mut_ptr())
-    }
-}
-
-impl Slots {
-    /// The type, sizes and bytes of output `index` of the last run.
-    pub fn output(&self, index: usize) -> Option<(DType, &[usize], &[u8])> {
-        let slot = self.slots.get(index)?;
-        let dtype = slot.dtype?;
-        let bytes = dtype.storage_bytes(&slot.dims)?;
-        Some((dtype, &slot.dims, &slot.memory.bytes()[..bytes]))
-    }
-
-    fn into_tensors(self) -> Vec<Tensor> {
-        let tensor = |slot: Slot| Some(Tensor::owned(slot.dtype?, slot.dims, slot.memory));
-        self.slots.into_iter().filter_map(tensor).collect()
-    }
 }
 
 impl Executable {
@@ -134,7 +92,7 @@ impl Executable {
     }
 
     /// Runs on inputs in order, with outputs in `slots`. With the sizes of an earlier run, and `slots` from there,
-    /// nothing is allocated.
+    /// nothing is allocated. A state is read from its input and its next value is an output as any other.
     ///
     /// # Errors
     /// Those of [`Self::run_with`].
@@ -144,18 +102,55 @@ impl Executable {
         slots: &mut Slots,
         options: &RunOptions<'_>,
     ) -> Result<MemoryUse, RunError> {
-        let mut given: [Input<'_>; 16] =
-            [Input { dtype: DType::Bool, dims: &[], pointer: std::ptr::null() }; 16];
-        let many: Vec<Input<'_>>;
-        let inputs: &[Input<'_>] = if inputs.len() <= given.len() {
-            for (slot, tensor) in given.iter_mut().zip(inputs) {
-                *slot = input(tensor);
+        let mut given: SmallVec<[Input<'_>; 16]> = inputs.iter().map(|t| input(t)).collect();
+        for state in &self.program().states {
+            // Updated where it lies: in the output's memory, to which the old value is copied first.
+            let Some(tensor) = inputs.get(state.input) else { continue };
+            let memory = slots.fill(state.output, tensor)?;
+            given[state.input].pointer = memory;
+        }
+        self.run_given(&given, slots, options)
+    }
+
+    /// A state for runs of [`Self::run_stateful`], all zeros. `sizes` are the values of the symbols in its types.
+    ///
+    /// # Errors
+    /// If a size has no value, or there is no memory.
+    pub fn new_state(&self, sizes: &[(&str, usize)]) -> Result<State, RunError> {
+        State::new(self.program(), sizes)
+    }
+
+    /// Runs on `inputs` (in order, without the states') and on `state`, which is updated where it lies.
+    ///
+    /// # Errors
+    /// Those of [`Self::run_with`]. After an error the state may hold part of its next value.
+    pub fn run_stateful(
+        &self,
+        inputs: &[&Tensor],
+        state: &mut State,
+        slots: &mut Slots,
+        options: &RunOptions<'_>,
+    ) -> Result<MemoryUse, RunError> {
+        let program = self.program();
+        let mut rest = inputs.iter();
+        let states: SmallVec<[Input<'_>; 8]> = state.inputs().collect();
+        let mut given: SmallVec<[Input<'_>; 16]> = SmallVec::new();
+        for i in 0..program.inputs.len() {
+            match program.states.iter().position(|s| s.input == i) {
+                Some(k) => given.extend(states.get(k).copied()),
+                None => given.extend(rest.next().map(|t| input(t))),
             }
-            &given[..inputs.len()]
-        } else {
-            many = inputs.iter().map(|t| input(t)).collect();
-            &many
-        };
+        }
+        given.extend(rest.map(|t| input(t)));
+        self.run_given(&given, slots, options)
+    }
+
+    fn run_given(
+        &self,
+        inputs: &[Input<'_>],
+        slots: &mut Slots,
+        options: &RunOptions<'_>,
+    ) -> Result<MemoryUse, RunError> {
         let mut instance = self.instance();
         let pool = &self.shared.pool;
         let run = Run { inputs, slots, options, instance: &mut instance };

@@ -16,12 +16,16 @@ mod device;
 mod error;
 mod executable;
 mod session;
+mod slots;
+mod state;
 mod tensor;
 
 pub use device::Device;
 pub use error::{Error, RunError};
-pub use executable::{Executable, RunOptions, Slots};
+pub use executable::{Executable, RunOptions};
 pub use rlx_cpu::MemoryUse;
 pub use rlx_opt::{CompileOptions, CompileReport};
 pub use session::Session;
+pub use slots::Slots;
+pub use state::State;
 pub use tensor::{Outputs, Tensor, TensorError};

@@ -28,11 +28,16 @@ pub(super) fn in_place(program: &mut Program, target: &dyn Target) {
                 let only = step.operands.iter().enumerate().all(|(other, view)| {
                     other == o || find(&merged, view.buffer) != from || same(view, operand)
                 });
-                let fits = program.buffers[from.index()].kind == BufferKind::Temp
-                    && matches!(
-                        program.buffers[result.buffer.index()].kind,
-                        BufferKind::Temp | BufferKind::Output(_)
-                    )
+                let kinds = (program.buffers[from.index()].kind, program.buffers[result.buffer.index()].kind);
+                let may_share = match kinds {
+                    (BufferKind::Temp, BufferKind::Temp | BufferKind::Output(_)) => true,
+                    // The state itself is the better operand to write over.
+                    (BufferKind::Temp, BufferKind::NextState(state)) => !step.operands.iter().any(|v| {
+                        program.buffers[find(&merged, v.buffer).index()].kind == BufferKind::State(state)
+                    }),
+                    _ => false,
+                };
+                let fits = may_share
                     && operand.packed
                     && operand.offset == Dim::ZERO
                     && program.buffers[from.index()].bytes == program.buffers[result.buffer.index()].bytes;
@@ -53,6 +58,9 @@ pub(super) fn in_place(program: &mut Program, target: &dyn Target) {
         for view in step.operands.iter_mut().chain(&mut step.results) {
             view.buffer = find(&merged, view.buffer);
         }
+    }
+    for port in &mut program.outputs {
+        port.buffer = find(&merged, port.buffer);
     }
 }
 

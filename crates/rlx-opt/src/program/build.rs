@@ -2,7 +2,8 @@
 
 use super::views::addressable;
 use super::{
-    Buffer, BufferId, BufferKind, Port, Program, Step, StepOp, View, alias, bodies_of, packed_bytes,
+    Buffer, BufferId, BufferKind, Port, Program, StatePort, Step, StepOp, View, alias, bodies_of,
+    packed_bytes, states,
 };
 use crate::pipeline::CompileError;
 use crate::target::{OperandLayout, Target};
@@ -37,6 +38,7 @@ fn build_within(
             name: graph.name().into(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            states: Vec::new(),
             symbols: graph.symbols().clone(),
             weights: Vec::new(),
             buffers: Vec::new(),
@@ -59,6 +61,7 @@ fn build_within(
     maker.outputs(pending)?;
     let mut program = maker.program;
     alias::in_place(&mut program, target);
+    states::settle(&mut program, target, notes)?;
     Ok(program)
 }
 
@@ -93,7 +96,9 @@ impl Maker<'_> {
         let views = match &node.op {
             Op::Primitive(Primitive::Input(input)) => {
                 let index = self.program.inputs.len() as u32;
-                let view = self.buffer(BufferKind::Input(index), input.ty.dtype, input.ty.dims());
+                let state = self.graph.states().iter().position(|s| s.input == index as usize);
+                let kind = state.map_or(BufferKind::Input(index), |k| BufferKind::State(k as u32));
+                let view = self.buffer(kind, input.ty.dtype, input.ty.dims());
                 self.program.inputs.push(Port {
                     name: input.name.clone(),
                     ty: input.ty.clone(),
@@ -227,10 +232,28 @@ impl Maker<'_> {
     /// Lets each output's value be written to the caller's memory: by its own step where it can, else by a copy.
     fn outputs(&mut self, pending: Vec<Check>) -> Result<(), CompileError> {
         let mut given: FxHashSet<BufferId> = FxHashSet::default();
+        for state in self.graph.states() {
+            let (input, output) = (state.input, state.output);
+            let buffer = self.program.inputs[input].buffer;
+            self.program.states.push(StatePort { input, output, buffer });
+        }
         for (index, output) in self.graph.outputs().iter().enumerate() {
             let view = self.view(output.value).clone();
             let ty = self.graph.type_of(output.value).clone();
-            let kind = BufferKind::Output(index as u32);
+            let state = self.graph.states().iter().position(|s| s.output == index);
+            let kind = match state {
+                Some(k) => BufferKind::NextState(k as u32),
+                None => BufferKind::Output(index as u32),
+            };
+            if let Some(k) = state
+                && view.buffer == self.program.states[k].buffer
+                && view.packed
+                && view.offset == Dim::ZERO
+            {
+                // The state stays as it is.
+                self.program.outputs.push(Port { name: output.name.clone(), ty, buffer: view.buffer });
+                continue;
+            }
             let whole = view.packed && view.offset == Dim::ZERO;
             let own = &self.program.buffers[view.buffer.index()];
             let direct = whole
@@ -256,7 +279,7 @@ impl Maker<'_> {
     }
 }
 
-fn copy_step(from: &View, to: &View, locations: rlx_ir::Locations) -> Step {
+pub(super) fn copy_step(from: &View, to: &View, locations: rlx_ir::Locations) -> Step {
     let t = TensorType::new(from.dtype, from.dims.as_slice());
     Step {
         op: StepOp::Copy,

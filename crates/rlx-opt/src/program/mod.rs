@@ -5,6 +5,7 @@
 
 mod alias;
 mod build;
+mod states;
 mod views;
 
 pub use build::build;
@@ -37,6 +38,10 @@ pub enum BufferKind {
     Input(u32),
     /// The output at this index; the caller's memory.
     Output(u32),
+    /// The memory of the state at this index, which a run reads and updates where it lies.
+    State(u32),
+    /// The next value of the state at this index, as long as it is not known whether it can be written over the state.
+    NextState(u32),
     /// Between steps; placed in the arena.
     Temp,
     /// Results whose sizes only their step finds out; they have memory of their own.
@@ -129,6 +134,17 @@ pub struct Port {
     pub buffer: BufferId,
 }
 
+/// A state: an input whose next value is an output, in one piece of memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatePort {
+    /// The position among the inputs.
+    pub input: usize,
+    /// The position among the outputs.
+    pub output: usize,
+    /// Its memory.
+    pub buffer: BufferId,
+}
+
 /// Steps over buffers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
@@ -138,6 +154,8 @@ pub struct Program {
     pub inputs: Vec<Port>,
     /// Outputs in order.
     pub outputs: Vec<Port>,
+    /// States in order; their inputs and outputs are among those above.
+    pub states: Vec<StatePort>,
     /// What is known of the symbols.
     pub symbols: Symbols,
     /// Constants, by the index in [`BufferKind::Weight`].

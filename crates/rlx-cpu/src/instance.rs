@@ -12,7 +12,7 @@ use crate::memory::Aligned;
 use crate::pool::Pool;
 use rlx_eval::{EvalError, Fault, check_holds};
 use rlx_ir::{Bindings, DType, DimError, Locations, TensorType};
-use rlx_opt::plan::{Plan, Request, place};
+use rlx_opt::plan::{Limits, Plan, Request, place};
 use rlx_opt::program::{BufferKind, Layout, Step, View};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -293,8 +293,8 @@ impl Instance {
             }));
             steps.push(bound);
         }
-        let total: usize = requests.iter().map(Request::aligned).fold(0, usize::saturating_add);
-        let plan = place(&requests);
+        let plan = place(&requests, &Limits::HOST)
+            .map_err(|e| RunError::Memory { needed: e.bytes, reason: e.to_string() })?;
         let others: usize =
             self.segments.iter().map(|s| s.plan.peak).sum::<usize>() - self.segments[index].plan.peak;
         if let Some(cap) = control.memory_cap
@@ -303,7 +303,7 @@ impl Instance {
             let reason = format!("the cap is {cap}");
             return Err(RunError::Memory { needed: plan.peak.saturating_add(others), reason });
         }
-        debug_assert!(total >= plan.peak);
+        debug_assert_eq!(rlx_opt::plan::check(&requests, &plan, &Limits::HOST), Ok(()));
         self.segments[index].arena.ensure(plan.peak)?;
         for (offset, step) in range.clone().zip(&mut steps) {
             let views = program.steps[offset].operands.iter().chain(&program.steps[offset].results);

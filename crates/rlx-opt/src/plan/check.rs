@@ -1,6 +1,6 @@
 //! The independent check of a plan.
 
-use super::{ALIGN, Plan, Request};
+use super::{Limits, Plan, Request};
 
 /// What is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,12 +14,22 @@ pub enum PlanFault {
         offsets: usize,
     },
     /// An offset between the units.
-    #[error("request {request} lies at {offset}, which is no multiple of {ALIGN}")]
+    #[error("request {request} lies at {offset}, which is no multiple of {align}")]
     Unaligned {
         /// Which.
         request: usize,
         /// Where.
         offset: usize,
+        /// What it should be a multiple of.
+        align: usize,
+    },
+    /// A request that begins in one buffer of the device and ends in another.
+    #[error("request {request} crosses the end of a buffer of {largest} bytes")]
+    Crossing {
+        /// Which.
+        request: usize,
+        /// The size of a buffer.
+        largest: usize,
     },
     /// A request that ends beyond the arena.
     #[error("request {request} ends at {end}, the arena at {peak}")]
@@ -45,13 +55,16 @@ pub enum PlanFault {
 ///
 /// # Errors
 /// The first fault.
-pub fn check(requests: &[Request], plan: &Plan) -> Result<(), PlanFault> {
+pub fn check(requests: &[Request], plan: &Plan, limits: &Limits) -> Result<(), PlanFault> {
     if requests.len() != plan.offsets.len() {
         return Err(PlanFault::Count { requests: requests.len(), offsets: plan.offsets.len() });
     }
     for (i, (request, offset)) in requests.iter().zip(&plan.offsets).enumerate() {
-        if offset % ALIGN != 0 {
-            return Err(PlanFault::Unaligned { request: i, offset: *offset });
+        if offset % limits.align != 0 {
+            return Err(PlanFault::Unaligned { request: i, offset: *offset, align: limits.align });
+        }
+        if request.bytes > 0 && offset / limits.largest != (offset + request.bytes - 1) / limits.largest {
+            return Err(PlanFault::Crossing { request: i, largest: limits.largest });
         }
         let end = offset + request.bytes;
         if end > plan.peak {

@@ -1,19 +1,35 @@
 //! Placing by best fit.
 
-use super::{Plan, Request};
+use super::{Limits, Plan, Request};
 
 /// The most that a plan may exceed the lower bound by before other orders are tried, in percent.
 const ENOUGH: usize = 1;
 
+/// A request that no buffer of the target can hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{bytes} bytes are needed in one piece; a buffer holds {largest}")]
+pub struct TooLarge {
+    /// The bytes needed.
+    pub bytes: usize,
+    /// The most that a buffer holds.
+    pub largest: usize,
+}
+
 /// Places `requests` in an arena: by several orders of best fit until one is near the lower bound; the smallest counts.
-pub fn place(requests: &[Request]) -> Plan {
-    let lower_bound = lower_bound(requests);
+///
+/// # Errors
+/// If a request is larger than a buffer of the target may be.
+pub fn place(requests: &[Request], limits: &Limits) -> Result<Plan, TooLarge> {
+    if let Some(request) = requests.iter().find(|r| limits.aligned(r.bytes) > limits.largest) {
+        return Err(TooLarge { bytes: request.bytes, largest: limits.largest });
+    }
+    let placing = Placing { requests, limits, lower_bound: lower_bound(requests, limits) };
     let mut best: Option<Plan> = None;
     for order in ORDERS {
         let mut indices: Vec<usize> = (0..requests.len()).filter(|i| requests[*i].bytes > 0).collect();
         indices.sort_by_key(|i| (order(&requests[*i]), *i));
-        let plan = in_order(requests, &indices, lower_bound);
-        let near = plan.peak <= lower_bound + lower_bound / 100 * ENOUGH;
+        let plan = placing.in_order(&indices);
+        let near = plan.peak <= placing.lower_bound + placing.lower_bound / 100 * ENOUGH;
         if best.as_ref().is_none_or(|b| plan.peak < b.peak) {
             best = Some(plan);
         }
@@ -21,7 +37,7 @@ pub fn place(requests: &[Request]) -> Plan {
             break;
         }
     }
-    best.unwrap_or_default()
+    Ok(best.unwrap_or_default())
 }
 
 type Order = fn(&Request) -> (usize, usize);
@@ -29,21 +45,22 @@ type Order = fn(&Request) -> (usize, usize);
 /// Least first.
 const ORDERS: [Order; 4] = [
     // The largest first, and of equal ones the longest lived.
-    |r| (usize::MAX - r.aligned(), usize::MAX - (r.last - r.first)),
+    |r| (usize::MAX - r.bytes, usize::MAX - (r.last - r.first)),
     // The largest area first.
-    |r| (usize::MAX - r.aligned().saturating_mul(r.last - r.first + 1), r.first),
+    |r| (usize::MAX - r.bytes.saturating_mul((r.last - r.first).saturating_add(1)), r.first),
     // The longest lived first.
-    |r| (usize::MAX - (r.last - r.first), usize::MAX - r.aligned()),
+    |r| (usize::MAX - (r.last - r.first), usize::MAX - r.bytes),
     // In the order of time.
-    |r| (r.first, usize::MAX - r.aligned()),
+    |r| (r.first, usize::MAX - r.bytes),
 ];
 
 /// The largest sum of sizes that are live at one moment.
-fn lower_bound(requests: &[Request]) -> usize {
+fn lower_bound(requests: &[Request], limits: &Limits) -> usize {
     let mut events: Vec<(usize, isize)> = Vec::with_capacity(requests.len() * 2);
     for r in requests {
-        events.push((r.first, r.aligned() as isize));
-        events.push((r.last.saturating_add(1), -(r.aligned() as isize)));
+        let bytes = limits.aligned(r.bytes) as isize;
+        events.push((r.first, bytes));
+        events.push((r.last.saturating_add(1), -bytes));
     }
     // What ends at a moment ends before what begins there.
     events.sort_unstable();
@@ -55,37 +72,52 @@ fn lower_bound(requests: &[Request]) -> usize {
     most as usize
 }
 
-/// Each request, in this order, goes to the smallest gap that holds it between those placed that live at its time; of
-/// equal gaps to the lowest; where no gap holds it, behind the last.
-fn in_order(requests: &[Request], order: &[usize], lower_bound: usize) -> Plan {
-    let mut offsets = vec![0; requests.len()];
-    // Placed requests by offset.
-    let mut placed: Vec<(usize, usize)> = Vec::with_capacity(order.len());
-    let mut peak = 0;
-    for index in order {
-        let request = &requests[*index];
-        let bytes = request.aligned();
-        let (mut end, mut best) = (0usize, None::<(usize, usize)>);
-        for (offset, other) in &placed {
-            let other = &requests[*other];
-            if !request.overlaps(other) {
-                continue;
-            }
-            if *offset > end {
-                let gap = offset - end;
-                if gap >= bytes && best.is_none_or(|(smallest, _)| gap < smallest) {
-                    best = Some((gap, end));
+struct Placing<'a> {
+    requests: &'a [Request],
+    limits: &'a Limits,
+    lower_bound: usize,
+}
+
+impl Placing<'_> {
+    /// Each request, in this order, goes to the smallest gap that holds it between those placed that live at its time;
+    /// of equal gaps to the lowest; where no gap holds it, behind the last.
+    fn in_order(&self, order: &[usize]) -> Plan {
+        let mut offsets = vec![0; self.requests.len()];
+        // Placed requests by offset.
+        let mut placed: Vec<(usize, usize)> = Vec::with_capacity(order.len());
+        let mut peak = 0;
+        for index in order {
+            let request = &self.requests[*index];
+            let bytes = self.limits.aligned(request.bytes);
+            let (mut end, mut best) = (0usize, None::<(usize, usize)>);
+            for (offset, other) in &placed {
+                let other = &self.requests[*other];
+                if !request.overlaps(other) {
+                    continue;
                 }
+                let start = self.start(end, bytes);
+                if *offset >= start.saturating_add(bytes) {
+                    let gap = offset - end;
+                    if best.is_none_or(|(smallest, _)| gap < smallest) {
+                        best = Some((gap, start));
+                    }
+                }
+                end = end.max(offset + self.limits.aligned(other.bytes));
             }
-            end = end.max(offset + other.aligned());
+            let offset = best.map_or_else(|| self.start(end, bytes), |(_, at)| at);
+            offsets[*index] = offset;
+            peak = peak.max(offset + bytes);
+            let position = placed.partition_point(|p| *p < (offset, *index));
+            placed.insert(position, (offset, *index));
         }
-        let offset = best.map_or(end, |(_, at)| at);
-        offsets[*index] = offset;
-        peak = peak.max(offset + bytes);
-        let position = placed.partition_point(|p| *p < (offset, *index));
-        placed.insert(position, (offset, *index));
+        Plan { offsets, peak, lower_bound: self.lower_bound }
     }
-    Plan { offsets, peak, lower_bound }
+
+    /// The first place from `end` on where `bytes` cross no end of a buffer.
+    fn start(&self, end: usize, bytes: usize) -> usize {
+        let room = self.limits.largest - end % self.limits.largest;
+        if bytes <= room { end } else { end + room }
+    }
 }
 
 #[cfg(test)]
@@ -100,14 +132,23 @@ mod tests {
 
     #[test]
     fn what_never_lives_together_shares_bytes() {
-        let plan = place(&[request(64, 0, 1), request(64, 2, 3), request(64, 1, 2)]);
+        let plan = place(&[request(64, 0, 1), request(64, 2, 3), request(64, 1, 2)], &Limits::HOST).unwrap();
         assert_eq!((plan.peak, plan.lower_bound), (128, 128));
     }
 
     #[test]
+    fn what_no_buffer_holds_is_refused_and_what_two_hold_is_split() {
+        let small = Limits { align: 256, largest: 1024 };
+        assert_eq!(place(&[request(1025, 0, 1)], &small), Err(TooLarge { bytes: 1025, largest: 1024 }));
+        let plan = place(&[request(768, 0, 1), request(768, 0, 1)], &small).unwrap();
+        assert_eq!(plan.offsets, [0, 1024]);
+        assert_eq!(plan.buffers(&small), [1024, 768]);
+    }
+
+    #[test]
     fn nothing_needs_nothing() {
-        assert_eq!(place(&[]), Plan::default());
-        assert_eq!(place(&[request(0, 0, 5)]).peak, 0);
+        assert_eq!(place(&[], &Limits::HOST), Ok(Plan::default()));
+        assert_eq!(place(&[request(0, 0, 5)], &Limits::HOST).unwrap().peak, 0);
     }
 
     proptest! {
@@ -118,9 +159,14 @@ mod tests {
         ) {
             let requests: Vec<Request> =
                 raw.into_iter().map(|(bytes, first, span)| request(bytes, first, first + span)).collect();
-            let plan = place(&requests);
-            prop_assert_eq!(check(&requests, &plan), Ok(()));
+            let plan = place(&requests, &Limits::HOST).unwrap();
+            prop_assert_eq!(check(&requests, &plan, &Limits::HOST), Ok(()));
             prop_assert!(plan.peak >= plan.lower_bound);
+            // A device with small buffers and coarse offsets.
+            let small = Limits { align: 256, largest: 8192 };
+            let plan = place(&requests, &small).unwrap();
+            prop_assert_eq!(check(&requests, &plan, &small), Ok(()));
+            prop_assert!(plan.buffers(&small).iter().all(|bytes| *bytes <= small.largest));
         }
     }
 }

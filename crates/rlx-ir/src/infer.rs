@@ -149,6 +149,11 @@ impl<'a> Infer<'a> {
         self.of(label, i, "a number type", |d| d.is_float() || d.is_int() || d.is_complex())
     }
 
+    /// Operand `i`, which must be of integers that index or count.
+    pub fn index(&self, label: &'static str, i: usize) -> Result<&'a TensorType, TypeError> {
+        self.of(label, i, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))
+    }
+
     /// Operand `i` must have the element type of operand `j`.
     pub fn same_dtype(&self, label: &'static str, i: usize, j: usize) -> Result<(), TypeError> {
         let (found, expected) = (self.operand(i)?.dtype, self.operand(j)?.dtype);

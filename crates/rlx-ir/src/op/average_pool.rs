@@ -2,8 +2,8 @@
 
 use super::contract::{Conv, dilated};
 use super::norm::statistics_dtype;
-use super::pool::{images, pooled, windows};
-use super::unfold::Windows;
+use super::pool::{images, pooled};
+use super::unfold::{Windows, windows};
 use super::window::WindowOp;
 use super::{CompositeDef, OpDef};
 use crate::builder::{Builder, Values};

@@ -72,12 +72,17 @@ operation! {
 impl Dot {
     /// A plain matrix product of the last two axes, the others being batch: `[b…, m, k] · [b…, k, n]`.
     pub fn matmul(rank: usize) -> Dot {
-        let batch: Vec<usize> = (0..rank.saturating_sub(2)).collect();
+        Dot::along(rank.saturating_sub(2), rank.saturating_sub(1), rank.saturating_sub(2))
+    }
+
+    /// Axis `lhs` of one side contracted with axis `rhs` of the other; the first `batch` axes of both are batch.
+    pub fn along(batch: usize, lhs: usize, rhs: usize) -> Dot {
+        let batch: Vec<usize> = (0..batch).collect();
         Dot {
             lhs_batch: batch.clone(),
             rhs_batch: batch,
-            lhs_contract: vec![rank.saturating_sub(1)],
-            rhs_contract: vec![rank.saturating_sub(2)],
+            lhs_contract: vec![lhs],
+            rhs_contract: vec![rhs],
             accum: None,
             out: None,
         }

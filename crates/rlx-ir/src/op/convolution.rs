@@ -5,7 +5,7 @@
 use super::average_pool::transposed_padding;
 use super::contract::{Conv, dilated, window_count};
 use super::norm::statistics_dtype;
-use super::unfold::Windows;
+use super::unfold::{Windows, windows};
 use super::{CompositeDef, OpDef};
 use crate::builder::{Builder, Values};
 use crate::dim::Dim;
@@ -335,13 +335,7 @@ impl OpDef for ConvWeightGrad {
         geometry(cx, spatial, &self.strides, &self.padding, &self.dilations, self.groups)?;
         divides(cx, 0, &x.shape[1], self.groups)?;
         divides(cx, 1, &dy.shape[1], self.groups)?;
-        let windows = Windows {
-            window: &self.window,
-            strides: &self.strides,
-            dilations: &self.dilations,
-            padding: &self.padding,
-            ceil_mode: false,
-        };
+        let windows = windows!(self, false);
         result_sizes(cx, 1, &x.shape[0], &dy.shape[1], &windows, &x.shape[2..])?;
         let channels = x.shape[1].floor_div(&self.groups.into());
         Ok(one(x.with_shape(with_spatial([dy.shape[1].clone(), channels], &self.window))))

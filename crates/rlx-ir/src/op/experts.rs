@@ -129,7 +129,7 @@ impl OpDef for MixtureOfExperts {
         cx.arity(if self.gated { 6 } else { 5 })?;
         let x = cx.float("C1", 0)?;
         cx.float("C1", 1)?;
-        cx.of("C1", 2, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))?;
+        cx.index("C1", 2)?;
         for i in 3..cx.count() {
             cx.same_dtype("C1", i, 0)?;
         }
@@ -171,14 +171,7 @@ impl CompositeDef for MixtureOfExperts {
 /// Σⱼ weights\[t, j\] · rows\[t, j, …\], in the type of the rows.
 fn weighted_sum(b: &mut Builder, weights: Value, rows: Value) -> Built {
     let weights = b.cast(weights, b.dtype(rows))?;
-    let dot = Dot {
-        lhs_batch: vec![0],
-        rhs_batch: vec![0],
-        lhs_contract: vec![1],
-        rhs_contract: vec![1],
-        accum: None,
-        out: None,
-    };
+    let dot = Dot::along(1, 1, 1);
     b.push1(dot, &[weights, rows])
 }
 

@@ -88,14 +88,7 @@ impl CompositeDef for Gated {
 
 /// The last axis of x contracted with an axis of a matrix, in the wide type.
 fn contract_last(b: &mut Builder, x: Value, matrix: Value, axis: usize) -> Result<Value, TypeError> {
-    let dot = Dot {
-        lhs_batch: vec![],
-        rhs_batch: vec![],
-        lhs_contract: vec![b.rank(x) - 1],
-        rhs_contract: vec![axis],
-        accum: None,
-        out: Some(statistics_dtype(b.dtype(x))),
-    };
+    let dot = Dot { out: Some(statistics_dtype(b.dtype(x))), ..Dot::along(0, b.rank(x) - 1, axis) };
     b.push1(dot, &[x, matrix])
 }
 

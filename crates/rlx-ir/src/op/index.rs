@@ -147,14 +147,10 @@ operation! {
     }
 }
 
-fn index_type<'a>(cx: &Infer<'a>, i: usize) -> Result<&'a TensorType, TypeError> {
-    cx.of("C1", i, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))
-}
-
 fn gathered(cx: &Infer<'_>, axes: &[usize], batch: usize) -> Result<Shape, TypeError> {
     let x = cx.operand(0)?;
     cx.whole_rows(0, batch < x.rank() && !axes.iter().any(|axis| axis + 1 == x.rank()))?;
-    let indices = index_type(cx, 1)?;
+    let indices = cx.index("C1", 1)?;
     cx.axes_in("C2", axes, x.rank())?;
     let from_batch = axes.first().is_none_or(|a| *a >= batch) && batch <= x.rank();
     cx.ensure(from_batch, "C2", None, "indexed axes begin after the batch axes", batch, format!("{axes:?}"))?;
@@ -176,7 +172,7 @@ fn gathered(cx: &Infer<'_>, axes: &[usize], batch: usize) -> Result<Shape, TypeE
 fn along(cx: &Infer<'_>, axis: usize) -> Result<Shape, TypeError> {
     let x = cx.operand(0)?;
     cx.whole_rows(0, false)?;
-    index_type(cx, 1)?;
+    cx.index("C1", 1)?;
     cx.axis_in("C2", axis, x.rank())?;
     let indices = cx.rank("C3", 1, x.rank())?;
     for (i, (of_indices, of_x)) in indices.shape.iter().zip(x.shape.iter()).enumerate() {
@@ -258,7 +254,7 @@ fn block(cx: &Infer<'_>, sizes: &[Dim], starts: usize, oob: OutOfBounds) -> Resu
         cx.at_most("C2", None, "size is negative", &Dim::ZERO, size)?;
         cx.at_most("C2", Some(0), &format!("block size of axis {i}"), size, dim)?;
     }
-    index_type(cx, starts)?;
+    cx.index("C1", starts)?;
     cx.same_dims("C3", starts, &[x.rank().into()])?;
     cx.ensure(oob != OutOfBounds::Drop, "C4", None, "oob", "error or clamp", oob.name())
 }

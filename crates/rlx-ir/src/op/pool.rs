@@ -7,7 +7,7 @@ use super::elementwise::{BinaryOp, CompareOp, UnaryOp};
 use super::index::{Combine, OutOfBounds, Scatter};
 use super::norm::statistics_dtype;
 use super::reduce::{ArgReduce, ArgReduceOp, ReduceOp};
-use super::unfold::{Windows, counter, in_range, least};
+use super::unfold::{counter, in_range, least, windows};
 use super::window::{ReduceWindowGrad, WindowGradOp, WindowOp};
 use super::{CompositeDef, OpDef, Real};
 use crate::builder::{Builder, Values};
@@ -136,19 +136,6 @@ operation! {
         sizes: Vec<Dim>,
     }
 }
-
-macro_rules! windows {
-    ($op:expr, $ceil:expr) => {
-        Windows {
-            window: &$op.window,
-            strides: &$op.strides,
-            dilations: &$op.dilations,
-            padding: &$op.padding,
-            ceil_mode: $ceil,
-        }
-    };
-}
-pub(crate) use windows;
 
 /// Operand 0, of at least two axes.
 pub(super) fn images<'a>(cx: &Infer<'a>, integers: bool) -> Result<&'a TensorType, TypeError> {

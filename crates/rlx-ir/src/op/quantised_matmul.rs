@@ -538,14 +538,7 @@ impl CompositeDef for MatmulNbits {
         let weights = b.sub(numbers, zeros)?;
         let weights = b.mul(weights, scales)?;
         let x = b.cast(x, wide)?;
-        let dot = Dot {
-            lhs_batch: Vec::new(),
-            rhs_batch: Vec::new(),
-            lhs_contract: vec![t.rank() - 1],
-            rhs_contract: vec![1],
-            accum: None,
-            out: None,
-        };
+        let dot = Dot::along(0, t.rank() - 1, 1);
         let mut y = b.push1(dot, &[x, weights])?;
         if self.bias {
             let bias = b.cast(operands[bias], wide)?;

@@ -11,6 +11,7 @@ use crate::dtype::DType;
 use crate::error::TypeError;
 use crate::graph::Value;
 use crate::infer::{Infer, Types, one};
+use crate::types::TensorType;
 use crate::{names, operation};
 
 names! {
@@ -60,22 +61,36 @@ operation! {
     }
 }
 
+/// C1 and C2: images x \[n, c, h, w\] and their regions \[r, numbers\], of one floating-point type.
+fn regions_of_images<'a>(
+    cx: &Infer<'a>,
+    what: &str,
+    numbers: i64,
+) -> Result<(&'a TensorType, &'a TensorType), TypeError> {
+    let x = cx.float("C1", 0)?;
+    cx.same_dtype("C1", 1, 0)?;
+    cx.rank("C2", 0, 4)?;
+    let regions = cx.rank("C2", 1, 2)?;
+    cx.equal("C2", Some(1), what, &numbers.into(), &regions.shape[1])?;
+    Ok((x, regions))
+}
+
+/// \[r, c, height, width\].
+fn binned(x: &TensorType, regions: &TensorType, height: &Dim, width: &Dim) -> TensorType {
+    x.with_shape(vec![regions.shape[0].clone(), x.shape[1].clone(), height.clone(), width.clone()])
+}
+
 impl OpDef for RoiAlign {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, TypeError> {
         cx.arity(3)?;
-        let x = cx.float("C1", 0)?;
-        cx.same_dtype("C1", 1, 0)?;
-        cx.rank("C2", 0, 4)?;
-        let rois = cx.rank("C2", 1, 2)?;
-        cx.equal("C2", Some(1), "coordinates", &4.into(), &rois.shape[1])?;
-        cx.of("C3", 2, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))?;
-        cx.same_dims("C3", 2, &rois.shape[..1])?;
+        let (x, regions) = regions_of_images(cx, "coordinates", 4)?;
+        cx.index("C3", 2)?;
+        cx.same_dims("C3", 2, &regions.shape[..1])?;
         cx.ensure(self.sampling_ratio >= 0, "C4", None, "sampling ratio", "at least 0", self.sampling_ratio)?;
         for size in [&self.height, &self.width] {
             cx.at_most("C4", None, "bins", &Dim::ONE, size)?;
         }
-        let r = rois.shape[0].clone();
-        Ok(one(x.with_shape(vec![r, x.shape[1].clone(), self.height.clone(), self.width.clone()])))
+        Ok(one(binned(x, regions, &self.height, &self.width)))
     }
 }
 
@@ -238,16 +253,11 @@ impl CompositeDef for RoiAlign {
 impl OpDef for MaxRoiPool {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, TypeError> {
         cx.arity(2)?;
-        let x = cx.float("C1", 0)?;
-        cx.same_dtype("C1", 1, 0)?;
-        cx.rank("C2", 0, 4)?;
-        let rois = cx.rank("C2", 1, 2)?;
-        cx.equal("C2", Some(1), "batch index and coordinates", &5.into(), &rois.shape[1])?;
+        let (x, regions) = regions_of_images(cx, "batch index and coordinates", 5)?;
         for size in [&self.height, &self.width] {
             cx.at_most("C2", None, "bins", &Dim::ONE, size)?;
         }
-        let r = rois.shape[0].clone();
-        Ok(one(x.with_shape(vec![r, x.shape[1].clone(), self.height.clone(), self.width.clone()])))
+        Ok(one(binned(x, regions, &self.height, &self.width)))
     }
 }
 

@@ -61,7 +61,7 @@ impl OpDef for RotaryEmbedding {
         let both = [batch, tokens];
         if self.by_position {
             cx.rank("C3", 1, 2)?;
-            cx.of("C3", 3, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))?;
+            cx.index("C3", 3)?;
             cx.same_dims("C3", 3, &both)?;
         } else {
             let ranks = (2..=3).contains(&cos.rank());
@@ -148,7 +148,7 @@ impl OpDef for RotaryFromPositions {
         let x = cx.float("C1", 0)?;
         cx.rank("C2", 0, 4)?;
         let [batch, tokens, width] = [0, 2, 3].map(|i| x.shape[i].clone());
-        let positions = cx.of("C3", 1, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))?;
+        let positions = cx.index("C3", 1)?;
         if positions.rank() == 1 {
             cx.same_dims("C3", 1, &[tokens])?;
         } else {

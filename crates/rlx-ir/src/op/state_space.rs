@@ -189,6 +189,28 @@ impl Around<'_> {
     }
 }
 
+/// One token of the recurrence: S = decay ⊙ S + written ⊗ B, read as S·C. S has the sizes of the decay; its first
+/// `batch` axes are those that B and C have too, its last one is n.
+fn next_token(
+    b: &mut Builder,
+    batch: usize,
+    state: Value,
+    decay: Value,
+    [written, into, out]: [Value; 3],
+) -> Result<Carried, TypeError> {
+    let dims = b.shape(state);
+    let n = dims.len() - 1;
+    let all_but_n: Vec<usize> = (0..n).collect();
+    let shared: Vec<usize> = (0..batch).chain([n]).collect();
+    let kept = b.mul(decay, state)?;
+    let written = b.broadcast_in(written, &dims, &all_but_n)?;
+    let into = b.broadcast_in(into, &dims, &shared)?;
+    let added = b.mul(written, into)?;
+    let state = b.add(kept, added)?;
+    let y = b.push1(Dot::along(batch, n, batch), &[state, out])?;
+    Ok(Carried { carried: vec![state], stacked: vec![y] })
+}
+
 impl CompositeDef for SelectiveScan {
     fn decompose(&self, b: &mut Builder, operands: &[Value]) -> Result<Values, TypeError> {
         let around = Around::new(b, &self.operands, self.softplus, operands);
@@ -209,21 +231,7 @@ impl CompositeDef for SelectiveScan {
             let step = b.broadcast_in(step, &dims, &[0, 1])?;
             let exponent = b.mul(step, a)?;
             let decay = b.unary(UnaryOp::Exp, exponent)?;
-            let kept = b.mul(decay, state)?;
-            let written = b.broadcast_in(written, &dims, &[0, 1])?;
-            let into = b.broadcast_in(into, &dims, &[0, 2])?;
-            let added = b.mul(written, into)?;
-            let state = b.add(kept, added)?;
-            let dot = Dot {
-                lhs_batch: vec![0],
-                rhs_batch: vec![0],
-                lhs_contract: vec![2],
-                rhs_contract: vec![1],
-                accum: None,
-                out: None,
-            };
-            let y = b.push1(dot, &[state, out])?;
-            Ok(Carried { carried: vec![state], stacked: vec![y] })
+            next_token(b, 1, state, decay, [written, into, out])
         })?;
         let y = b.move_axis(results.stacked[0], 0, 1)?;
         around.finish(b, y, results.carried[0])
@@ -265,21 +273,7 @@ impl CompositeDef for HeadwiseScan {
             let state = trip.carried[0];
             let dims = b.shape(state);
             let decay = b.broadcast_in(decay, &dims, &[0, 1, 2])?;
-            let kept = b.mul(decay, state)?;
-            let written = b.broadcast_in(written, &dims, &[0, 1, 2, 3])?;
-            let into = b.broadcast_in(into, &dims, &[0, 1, 4])?;
-            let added = b.mul(written, into)?;
-            let state = b.add(kept, added)?;
-            let dot = Dot {
-                lhs_batch: vec![0, 1],
-                rhs_batch: vec![0, 1],
-                lhs_contract: vec![4],
-                rhs_contract: vec![2],
-                accum: None,
-                out: None,
-            };
-            let y = b.push1(dot, &[state, out])?;
-            Ok(Carried { carried: vec![state], stacked: vec![y] })
+            next_token(b, 2, state, decay, [written, into, out])
         })?;
         let y = b.move_axis(results.stacked[0], 0, 1)?;
         let y = b.reshape(y, &dims)?;

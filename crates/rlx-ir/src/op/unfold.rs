@@ -28,6 +28,20 @@ pub(crate) struct Windows<'a> {
     pub(crate) ceil_mode: bool,
 }
 
+/// The windows that an operation's attributes say.
+macro_rules! windows {
+    ($op:expr, $ceil:expr) => {
+        $crate::op::unfold::Windows {
+            window: &$op.window,
+            strides: &$op.strides,
+            dilations: &$op.dilations,
+            padding: &$op.padding,
+            ceil_mode: $ceil,
+        }
+    };
+}
+pub(crate) use windows;
+
 impl Windows<'_> {
     /// C2: one window, stride, dilation and padding a spatial axis, each window, stride and dilation at least 1.
     /// C3: the windows fit. The numbers of windows.
@@ -215,24 +229,12 @@ operation! {
     }
 }
 
-impl Im2col {
-    fn windows(&self) -> Windows<'_> {
-        Windows {
-            window: &self.window,
-            strides: &self.strides,
-            dilations: &self.dilations,
-            padding: &self.padding,
-            ceil_mode: false,
-        }
-    }
-}
-
 impl OpDef for Im2col {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, TypeError> {
         cx.arity(1)?;
         let x = cx.number("C1", 0)?;
         cx.rank_at_least("C1", 0, 2)?;
-        let counts = self.windows().check(cx, &x.shape[2..])?;
+        let counts = windows!(self, false).check(cx, &x.shape[2..])?;
         let rows = &x.shape[1] * &Dim::product(&self.window);
         Ok(one(x.with_shape(vec![x.shape[0].clone(), rows, Dim::product(&counts)])))
     }
@@ -242,7 +244,7 @@ impl CompositeDef for Im2col {
     fn decompose(&self, b: &mut Builder, operands: &[Value]) -> Result<Values, TypeError> {
         let x = operands[0];
         let shape = b.shape(x);
-        let windows = self.windows();
+        let windows = windows!(self, false);
         let counts = windows.counts(&shape[2..]);
         let unfolded = windows.unfold(b, x, 0.0)?;
         let spatial = self.window.len();
@@ -254,18 +256,6 @@ impl CompositeDef for Im2col {
     }
 }
 
-impl Col2im {
-    fn windows(&self) -> Windows<'_> {
-        Windows {
-            window: &self.window,
-            strides: &self.strides,
-            dilations: &self.dilations,
-            padding: &self.padding,
-            ceil_mode: false,
-        }
-    }
-}
-
 impl OpDef for Col2im {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, TypeError> {
         cx.arity(1)?;
@@ -274,7 +264,7 @@ impl OpDef for Col2im {
         for dim in &self.dims {
             cx.at_most("C2", None, "image size", &Dim::ZERO, dim)?;
         }
-        let counts = self.windows().check(cx, &self.dims)?;
+        let counts = windows!(self, false).check(cx, &self.dims)?;
         let elements = Dim::product(&self.window);
         let channels = x.shape[1].floor_div(&elements);
         cx.equal("C4", Some(0), "rows", &(&channels * &elements), &x.shape[1])?;
@@ -289,7 +279,7 @@ impl CompositeDef for Col2im {
     fn decompose(&self, b: &mut Builder, operands: &[Value]) -> Result<Values, TypeError> {
         let x = operands[0];
         let (t, spatial) = (b.type_of(x).clone(), self.dims.len());
-        let windows = self.windows();
+        let windows = windows!(self, false);
         let counts = windows.counts(&self.dims);
         let channels = t.shape[1].floor_div(&Dim::product(&self.window));
         // The index in the flat image of each element of each window, [k…, o…]; −1 in the padding.

@@ -324,14 +324,7 @@ impl CompositeDef for AffineGrid {
         let base = b.concat(&columns, d)?;
         let base = b.reshape(base, &[Dim::product(&self.sizes), (d + 1).into()])?;
         // \[n, d, d + 1\] · \[p, d + 1\] = \[n, d, p\].
-        let dot = Dot {
-            lhs_batch: Vec::new(),
-            rhs_batch: Vec::new(),
-            lhs_contract: vec![2],
-            rhs_contract: vec![1],
-            accum: None,
-            out: None,
-        };
+        let dot = Dot::along(0, 2, 1);
         let grid = b.push1(dot, &[theta, base])?;
         let grid = b.transpose(grid, &[0, 2, 1])?;
         let mut dims = vec![t.shape[0].clone()];

@@ -219,14 +219,7 @@ fn flex_attention(cx: &mut NodeContext<'_, '_>) -> Handled {
     let score_dims = [q_dims[0].clone(), q_dims[1].clone(), q_dims[2].clone(), k_dims[2].clone()];
     let b = cx.builder();
     let query = b.reshape(q, &grouped([&q_dims[2], &q_dims[3]]))?;
-    let products = Dot {
-        lhs_batch: vec![0, 1],
-        rhs_batch: vec![0, 1],
-        lhs_contract: vec![4],
-        rhs_contract: vec![3],
-        accum: None,
-        out: Some(default),
-    };
+    let products = Dot { out: Some(default), ..Dot::along(2, 4, 3) };
     let scores = b.push1(products, &[query, k])?;
     let scores = b.reshape(scores, &score_dims)?;
     let scale = match scale {
@@ -247,14 +240,7 @@ fn flex_attention(cx: &mut NodeContext<'_, '_>) -> Handled {
     let probabilities = b.cast(probabilities, default)?;
     let probabilities = b.reshape(probabilities, &grouped([&q_dims[2], &k_dims[2]]))?;
     let v = b.cast(v, default)?;
-    let weighted = Dot {
-        lhs_batch: vec![0, 1],
-        rhs_batch: vec![0, 1],
-        lhs_contract: vec![4],
-        rhs_contract: vec![2],
-        accum: None,
-        out: None,
-    };
+    let weighted = Dot::along(2, 4, 2);
     let y = b.push1(weighted, &[probabilities, v])?;
     let y = b.reshape(y, &[q_dims[0].clone(), q_dims[1].clone(), q_dims[2].clone(), v_dims[3].clone()])?;
     Ok(b.cast(y, dtype)?.into())

@@ -105,6 +105,12 @@ pub(super) fn transpose() -> Vec<Case> {
 
 /// Cases of `broadcast`.
 pub(super) fn broadcast() -> Vec<Case> {
+    let of_unknown_sizes = "(%x: f32[n], %y: f32[m]) {
+            %b = broadcast<dims=[bcast(n, m)]>(%x)
+            %c = broadcast<dims=[bcast(n, m)]>(%y)
+            %z = add(%b, %c)
+            return \"z\" = %z
+        }";
     let mut cases = in_every_type("broadcast", "dims=[4, 2, 3]", &[2, 1], |x| x.broadcast([4, 2, 3]));
     let square = |x: &[Array]| x[0].broadcast([1, 1, 13, 13]);
     cases.extend([
@@ -134,30 +140,12 @@ pub(super) fn broadcast() -> Vec<Case> {
         )
         .random(Domain::Normal)
         .formula(square),
-        case(
-            "broadcast",
-            "unknown_sizes_that_agree",
-            "(%x: f32[n], %y: f32[m]) {
-            %b = broadcast<dims=[bcast(n, m)]>(%x)
-            %c = broadcast<dims=[bcast(n, m)]>(%y)
-            %z = add(%b, %c)
-            return \"z\" = %z
-        }",
-        )
-        .inputs([f32s([1], [10.0]), f32s([3], [1.0, 2.0, 3.0])])
-        .values([f32s([3], [11.0, 12.0, 13.0])]),
-        case(
-            "broadcast",
-            "unknown_sizes_that_differ",
-            "(%x: f32[n], %y: f32[m]) {
-            %b = broadcast<dims=[bcast(n, m)]>(%x)
-            %c = broadcast<dims=[bcast(n, m)]>(%y)
-            %z = add(%b, %c)
-            return \"z\" = %z
-        }",
-        )
-        .inputs([f32s([2], [10.0; 2]), f32s([3], [1.0, 2.0, 3.0])])
-        .fails(Stage::Run, "do not broadcast"),
+        case("broadcast", "unknown_sizes_that_agree", of_unknown_sizes)
+            .inputs([f32s([1], [10.0]), f32s([3], [1.0, 2.0, 3.0])])
+            .values([f32s([3], [11.0, 12.0, 13.0])]),
+        case("broadcast", "unknown_sizes_that_differ", of_unknown_sizes)
+            .inputs([f32s([2], [10.0; 2]), f32s([3], [1.0, 2.0, 3.0])])
+            .fails(Stage::Run, "do not broadcast"),
         op_case("broadcast", "rank_shrinks", "dims=[3]", "f32[1, 3]").fails_build("C1"),
         op_case("broadcast", "sizes_do_not_meet", "dims=[2, 4]", "f32[3]").fails_build("C2"),
         op_case("broadcast", "size_shrinks_to_one", "dims=[1]", "f32[3]").fails_build("C2"),

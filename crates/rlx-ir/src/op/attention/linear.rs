@@ -94,14 +94,7 @@ impl OpDef for LinearAttention {
 
 /// Contracts `lhs_axis` with `rhs_axis` after two batch axes.
 fn per_head(b: &mut Builder, lhs: Value, lhs_axis: usize, rhs: Value, rhs_axis: usize) -> Built {
-    let dot = Dot {
-        lhs_batch: vec![0, 1],
-        rhs_batch: vec![0, 1],
-        lhs_contract: vec![lhs_axis],
-        rhs_contract: vec![rhs_axis],
-        accum: None,
-        out: None,
-    };
+    let dot = Dot::along(2, lhs_axis, rhs_axis);
     b.push1(dot, &[lhs, rhs])
 }
 

@@ -172,10 +172,6 @@ impl Attention {
     }
 }
 
-fn int_operand<'a>(cx: &Infer<'a>, i: usize) -> Result<&'a TensorType, TypeError> {
-    cx.of("C6", i, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))
-}
-
 impl OpDef for Attention {
     fn infer(&self, cx: &Infer<'_>) -> Result<Types, TypeError> {
         use AttentionOperand as O;
@@ -193,7 +189,7 @@ impl OpDef for Attention {
         }
         let table = match self.position(O::PageTable) {
             Some(i) => {
-                int_operand(cx, i)?;
+                cx.index("C6", i)?;
                 Some(cx.rank("C6", i, 2)?)
             }
             None => None,
@@ -216,16 +212,16 @@ impl OpDef for Attention {
             match operand {
                 O::PageTable => {}
                 O::Offset => {
-                    if int_operand(cx, i)?.rank() > 0 {
+                    if cx.index("C6", i)?.rank() > 0 {
                         cx.same_dims("C6", i, std::slice::from_ref(&sizes.batch))?;
                     }
                 }
                 O::Positions => {
-                    int_operand(cx, i)?;
+                    cx.index("C6", i)?;
                     cx.same_dims("C6", i, &[sizes.batch.clone(), sizes.queries.clone()])?;
                 }
                 O::Lengths => {
-                    int_operand(cx, i)?;
+                    cx.index("C6", i)?;
                     cx.same_dims("C6", i, std::slice::from_ref(&sizes.batch))?;
                 }
                 O::KeepMask => {
@@ -321,14 +317,7 @@ impl Attention {
         let width = b.dim(q, 3);
         let wide = statistics_dtype(b.dtype(q));
         let q = b.reshape(q, &sizes.grouped(&[sizes.queries.clone(), width.clone()]))?;
-        let dot = Dot {
-            lhs_batch: vec![0, 1],
-            rhs_batch: vec![0, 1],
-            lhs_contract: vec![4],
-            rhs_contract: vec![3],
-            accum: None,
-            out: Some(wide),
-        };
+        let dot = Dot { out: Some(wide), ..Dot::along(2, 4, 3) };
         let products = b.push1(dot, &[q, k])?;
         let products = b.reshape(products, &sizes.scores())?;
         b.mul_scale(products, self.scale, &width)

@@ -92,7 +92,7 @@ fn scores<'a>(cx: &Infer<'a>) -> Result<(&'a TensorType, Shape), TypeError> {
 
 /// C2 and C3 for targets that are indices.
 fn index_targets(cx: &Infer<'_>, positions: &Shape) -> Result<(), TypeError> {
-    cx.of("C2", 1, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))?;
+    cx.index("C2", 1)?;
     cx.same_dims("C3", 1, positions)
 }
 

@@ -92,14 +92,7 @@ impl Cell {
 
 /// h · Rᵀ + b.
 fn recurrent_part(b: &mut Builder, hidden: Value, recurrent: Value, bias: Option<Value>) -> Built {
-    let dot = Dot {
-        lhs_batch: vec![],
-        rhs_batch: vec![],
-        lhs_contract: vec![1],
-        rhs_contract: vec![1],
-        accum: None,
-        out: None,
-    };
+    let dot = Dot::along(0, 1, 1);
     let product = b.push1(dot, &[hidden, recurrent])?;
     match bias {
         Some(bias) => {

@@ -211,7 +211,7 @@ impl Layer<'_> {
             cx.ensure(fits, "C4", Some(3 + i), &what, "one of this layer's, once", operand.name())?;
             let i = i + 3;
             if *operand == O::Lengths {
-                cx.of("C6", i, "i32 or i64", |d| matches!(d, DType::I32 | DType::I64))?;
+                cx.index("C6", i)?;
             } else {
                 cx.same_dtype("C1", i, 0)?;
             }
@@ -314,14 +314,7 @@ impl Layer<'_> {
             x = b.transpose(x, &[1, 0, 2])?;
         }
         let w = b.index_axis(operands[1], 0, &direction.into())?;
-        let dot = Dot {
-            lhs_batch: vec![],
-            rhs_batch: vec![],
-            lhs_contract: vec![2],
-            rhs_contract: vec![1],
-            accum: None,
-            out: Some(wide),
-        };
+        let dot = Dot { out: Some(wide), ..Dot::along(0, 2, 1) };
         let mut given = b.push1(dot, &[x, w])?;
         let mut recurrent_bias = None;
         if let Some(bias) = self.optional(operands, O::Bias) {

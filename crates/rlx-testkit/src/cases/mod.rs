@@ -13,6 +13,7 @@ mod contract;
 mod control;
 mod convolution;
 mod custom;
+mod dynamic_slice;
 mod einsum;
 mod elementwise;
 mod experts;
@@ -84,8 +85,8 @@ pub fn primitive_cases(kind: PrimitiveKind) -> Vec<Case> {
         GatherAlong => index::gather_along(),
         Scatter => scatter::scatter(),
         ScatterAlong => scatter::scatter_along(),
-        DynamicSlice => index::dynamic_slice(),
-        DynamicUpdate => index::dynamic_update(),
+        DynamicSlice => dynamic_slice::dynamic_slice(),
+        DynamicUpdate => dynamic_slice::dynamic_update(),
         NonZero => index::nonzero(),
         NonMaxSuppression => index::non_max_suppression(),
         RandomBits => random::random_bits(),

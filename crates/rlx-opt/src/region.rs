@@ -8,7 +8,7 @@
 //! fusion.
 
 use rlx_ir::op::movement::Broadcast;
-use rlx_ir::{Dim, Graph, Node, Op, Primitive, TensorType};
+use rlx_ir::{Composite, Dim, Graph, Node, Op, Primitive, TensorType};
 
 /// Over which indices a value of a region has elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -78,9 +78,12 @@ pub struct Region {
     pub levels: Vec<Level>,
 }
 
-/// Whether this is an operation on each element by itself.
+/// Whether this is an operation on each element by itself. Activations are, where a target keeps them.
 pub fn is_elementwise(op: &Op) -> bool {
-    let Op::Primitive(primitive) = op else { return false };
+    let primitive = match op {
+        Op::Primitive(primitive) => primitive,
+        Op::Composite(composite) => return matches!(composite, Composite::Activation(_)),
+    };
     matches!(
         primitive,
         Primitive::Unary(_)
@@ -124,6 +127,9 @@ impl Region {
 fn node_level(body: &Graph, node: &Node, t: &TensorType, space: &Space) -> Option<Level> {
     let of = |i: usize| space.level(body.type_of(node.operands[i]).dims());
     let level = space.level(t.dims())?;
+    if let Op::Composite(_) = node.op {
+        return (is_elementwise(&node.op) && of(0) == Some(level)).then_some(level);
+    }
     let Op::Primitive(primitive) = &node.op else { return None };
     let fits = match primitive {
         Primitive::Input(_) => true,

@@ -14,7 +14,10 @@ use rlx_opt::program::StepOp;
 use rlx_opt::target::{OperandLayout, Route};
 
 /// Whether a composite has a kernel of its own; if not, why.
-pub(crate) fn native(_composite: &Composite, _operands: &[&TensorType]) -> Result<(), String> {
+pub(crate) fn native(composite: &Composite, operands: &[&TensorType]) -> Result<(), String> {
+    if region::native(composite, operands) {
+        return Ok(());
+    }
     Err("its decomposition is what runs here".into())
 }
 

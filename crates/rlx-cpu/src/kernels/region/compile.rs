@@ -6,7 +6,7 @@ use super::run::BoundRegion;
 use super::{reduce, table};
 use crate::kernel::{BindContext, Bound, Kernel};
 use rlx_eval::Fault;
-use rlx_ir::{Bindings, Dim, Graph, NodeId, Op, Primitive, Value};
+use rlx_ir::{Bindings, Composite, Dim, Graph, NodeId, Op, Primitive, Value};
 use rlx_opt::region::{Level, Region, Space};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -53,14 +53,24 @@ pub(super) fn compile(body: &Graph, region: &Region) -> Result<RegionKernel, Str
         let level = region.levels[id.index()];
         let dtype = node.types[0].dtype;
         let lane = Lane::of(dtype).ok_or_else(|| format!("elements of {dtype}"))?;
-        let Op::Primitive(primitive) = &node.op else { return Err(node.op.name().to_string()) };
         let missing = || format!("{} on {dtype}", node.op.name());
         let from: SmallVec<[Register; 3]> =
             node.operands.iter().map(|v| compiler.register(*v)).collect::<Result<_, _>>()?;
         // A result's register is taken before its operands' are given back: functions do not run in place.
-        let to = match primitive {
-            Primitive::Reshape(_) => from[0],
+        let to = match &node.op {
+            Op::Primitive(Primitive::Reshape(_)) => from[0],
             _ => compiler.take(lane, level),
+        };
+        let primitive = match &node.op {
+            Op::Primitive(primitive) => primitive,
+            Op::Composite(Composite::Activation(op)) => {
+                let function = table::activation(op.op, from[0].lane).ok_or_else(missing)?;
+                compiler.instructions.push(Instruction::Apply { function, operands: from, to });
+                compiler.define(id, to);
+                compiler.release(body, id);
+                continue;
+            }
+            Op::Composite(_) => return Err(missing()),
         };
         let instruction = match primitive {
             Primitive::Input(_) => {

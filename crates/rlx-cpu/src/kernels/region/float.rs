@@ -1,4 +1,4 @@
-//! Functions of one and two floats, as loops of lanes call them.
+//! Extremes, signs and roundings of floats, as loops of lanes call them.
 
 /// −1, ±0 or 1; NaN stays.
 #[inline(always)]
@@ -29,38 +29,6 @@ pub(super) fn min(x: f32, y: f32) -> f32 {
     let equal = f32::from_bits(x.to_bits() | y.to_bits());
     let number = if x == y { equal } else { lesser };
     if x.is_nan() { x } else { number }
-}
-
-/// eˣ.
-#[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
-    x.exp()
-}
-
-/// ln x.
-#[inline(always)]
-pub(super) fn log(x: f32) -> f32 {
-    x.ln()
-}
-
-/// tanh x.
-#[inline(always)]
-pub(super) fn tanh(x: f32) -> f32 {
-    libm::tanh(x.into()) as f32
-}
-
-/// The error function.
-#[inline(always)]
-pub(super) fn erf(x: f32) -> f32 {
-    libm::erf(x.into()) as f32
-}
-
-/// 1 / (1 + e^(−x)), by the exponential that does not overflow, so that small results stay exact.
-#[inline(always)]
-pub(super) fn sigmoid(x: f32) -> f32 {
-    let e = exp(-x.abs());
-    let numerator = if x >= 0.0 { 1.0 } else { e };
-    if x.is_nan() { x } else { numerator / (1.0 + e) }
 }
 
 /// The integer as f64, rounded to odd: what a second rounding needs to be right (Boldo & Melquiond 2008).
@@ -117,13 +85,5 @@ mod tests {
         assert_eq!(half::f16::from_f32(to_odd_f32(x)).to_f64(), 1.0 + 2f64.powi(-10));
         assert_eq!(to_odd_f32(0.5), 0.5);
         assert_eq!(to_odd_f32(1e300), f32::MAX);
-    }
-
-    #[test]
-    fn sigmoid_is_exact_at_its_ends() {
-        assert_eq!(sigmoid(-200.0), 0.0);
-        assert!(sigmoid(-90.0) > 0.0);
-        assert_eq!(sigmoid(200.0), 1.0);
-        assert!(sigmoid(f32::NAN).is_nan());
     }
 }

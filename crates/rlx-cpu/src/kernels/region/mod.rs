@@ -11,12 +11,13 @@ mod lanes;
 mod reduce;
 mod run;
 mod table;
+mod wide;
 
 use crate::error::RunError;
 use crate::kernel::Kernel;
 use crate::load::PrepareContext;
 use rlx_ir::op::control::Call;
-use rlx_ir::{Builder, Graph, Node, Op, Primitive, TensorType};
+use rlx_ir::{Builder, Composite, Graph, Node, Op, Primitive, TensorType};
 use rlx_opt::program::Step;
 use rlx_opt::region::{Region, is_elementwise};
 use std::sync::Arc;
@@ -29,9 +30,12 @@ pub fn fusible(node: &Node, operands: &[&TensorType]) -> bool {
 }
 
 fn supported(op: &Op, operands: &[&TensorType], result: Option<&TensorType>) -> bool {
-    let Op::Primitive(primitive) = op else { return false };
     let lanes: Option<Vec<Lane>> = operands.iter().map(|t| Lane::of(t.dtype)).collect();
     let Some(lanes) = lanes else { return false };
+    let primitive = match op {
+        Op::Primitive(primitive) => primitive,
+        Op::Composite(composite) => return native(composite, operands),
+    };
     match primitive {
         Primitive::Unary(op) => lanes.first().is_some_and(|l| table::unary(op.op, *l).is_some()),
         Primitive::Binary(op) => lanes.first().is_some_and(|l| table::binary(op.op, *l).is_some()),
@@ -41,6 +45,16 @@ fn supported(op: &Op, operands: &[&TensorType], result: Option<&TensorType>) -> 
             let (Some(lane), Some(x)) = (lanes.first(), operands.first()) else { return false };
             let same = op.accum.is_none_or(|a| a == x.dtype) || result.is_some_and(|t| t.dtype == x.dtype);
             same && reduce::function(op.op, *lane).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Whether a composite is an instruction here.
+pub fn native(composite: &Composite, operands: &[&TensorType]) -> bool {
+    match (composite, operands) {
+        (Composite::Activation(op), [x]) => {
+            Lane::of(x.dtype).is_some_and(|lane| table::activation(op.op, lane).is_some())
         }
         _ => false,
     }

@@ -2,10 +2,11 @@
 //! with AVX2 and FMA.
 #![allow(unsafe_code)]
 
-use super::float;
 use super::lanes::{Lane, with_integer_lane, with_lane};
+use super::{float, wide};
 use half::{bf16, f16};
 use rlx_ir::DType;
+use rlx_ir::op::activation::ActivationOp;
 use rlx_ir::op::elementwise::{BinaryOp, CompareOp, UnaryOp};
 
 /// Computes `count` lanes of a result from up to three operands; false if an integer was divided by zero.
@@ -135,11 +136,11 @@ fn unary_f32(op: UnaryOp) -> Option<Function> {
         Trunc => map1!(f32 => f32, f32::trunc),
         Sqrt => map1!(f32 => f32, f32::sqrt),
         Rsqrt => map1!(f32 => f32, |x: f32| 1.0 / x.sqrt()),
-        Exp => map1!(f32 => f32, float::exp),
-        Log => map1!(f32 => f32, float::log),
-        Tanh => map1!(f32 => f32, float::tanh),
-        Sigmoid => map1!(f32 => f32, float::sigmoid),
-        Erf => map1!(f32 => f32, float::erf),
+        Exp => map1!(f32 => f32, wide::exp),
+        Log => map1!(f32 => f32, wide::log),
+        Tanh => map1!(f32 => f32, wide::tanh),
+        Sigmoid => map1!(f32 => f32, wide::sigmoid),
+        Erf => map1!(f32 => f32, wide::erf),
         IsNan => map1!(f32 => u8, |x: f32| u8::from(x.is_nan())),
         IsInf => map1!(f32 => u8, |x: f32| u8::from(x.is_infinite())),
         IsFinite => map1!(f32 => u8, |x: f32| u8::from(x.is_finite())),
@@ -157,12 +158,22 @@ fn unary_f32(op: UnaryOp) -> Option<Function> {
         Asinh => map1!(f32 => f32, |x: f32| libm::asinh(x.into()) as f32),
         Acosh => map1!(f32 => f32, |x: f32| libm::acosh(x.into()) as f32),
         Atanh => map1!(f32 => f32, |x: f32| libm::atanh(x.into()) as f32),
-        Erfc => map1!(f32 => f32, |x: f32| libm::erfc(x.into()) as f32),
+        Erfc => map1!(f32 => f32, wide::erfc),
         Erfinv => map1!(f32 => f32, |x: f32| rlx_eval::numeric::special::erfinv(x.into()) as f32),
         Lgamma => map1!(f32 => f32, |x: f32| rlx_eval::numeric::special::lgamma(x.into()) as f32),
         Digamma => map1!(f32 => f32, |x: f32| rlx_eval::numeric::special::digamma(x.into()) as f32),
         Not | BitNot | RealPart | ImagPart | Conj => return None,
     })
+}
+
+/// The function of an activation that is one instruction here; the others decompose in few cheap operations.
+pub(super) fn activation(op: ActivationOp, lane: Lane) -> Option<Function> {
+    match (op, lane) {
+        (ActivationOp::Gelu, Lane::F32) => Some(map1!(f32 => f32, wide::gelu)),
+        (ActivationOp::GeluTanh, Lane::F32) => Some(map1!(f32 => f32, wide::gelu_tanh)),
+        (ActivationOp::Mish, Lane::F32) => Some(map1!(f32 => f32, wide::mish)),
+        _ => None,
+    }
 }
 
 fn unary_f64(op: UnaryOp) -> Option<Function> {

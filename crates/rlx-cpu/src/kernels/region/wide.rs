@@ -175,9 +175,13 @@ pub(super) fn erf(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn gelu(x: f32) -> f32 {
     let wide = f64::from(x);
-    let y = 0.5 * wide * complement(-wide * FRAC_1_SQRT_2);
-    // −∞·0 is the limit 0, from below.
-    (if wide < -40.0 { -0.0 } else { y }) as f32
+    (0.5 * wide * complement(-wide * FRAC_1_SQRT_2)) as f32
+}
+
+/// A gate that the clamped exponential leaves above 0 is 0 at −∞, where the formulas then give NaN.
+#[inline(always)]
+fn gate_at(x: f64, gate: f64) -> f64 {
+    if x == f64::NEG_INFINITY { 0.0 } else { gate }
 }
 
 /// x·σ(2·√(2/π)·(x + 0.044715·x³)): the approximation of GELU by tanh, written without cancellation.
@@ -185,8 +189,7 @@ pub(super) fn gelu(x: f32) -> f32 {
 pub(super) fn gelu_tanh(x: f32) -> f32 {
     let wide = f64::from(x);
     let argument = 2.0 * 0.797_884_560_802_865_4 * (wide + 0.044715 * wide * wide * wide);
-    let y = wide * logistic(argument);
-    (if wide < -40.0 { -0.0 } else { y }) as f32
+    (wide * gate_at(wide, logistic(argument))) as f32
 }
 
 /// x·tanh(ln(1 + eˣ)) = x·n/(n + 2) with n = e·(e + 2), e = eˣ (Misra 2019).
@@ -195,8 +198,7 @@ pub(super) fn mish(x: f32) -> f32 {
     let wide = f64::from(x);
     let e = exponential(within(wide, 200.0));
     let n = e * (e + 2.0);
-    let y = wide * (n / (n + 2.0));
-    (if wide < -200.0 { -0.0 } else { y }) as f32
+    (wide * gate_at(wide, n / (n + 2.0))) as f32
 }
 
 #[cfg(test)]
@@ -243,7 +245,7 @@ mod tests {
             ("sigmoid", sigmoid, special::sigmoid),
             ("erf", erf, special::erf),
             ("erfc", erfc, special::erfc),
-            ("gelu", gelu, |x| if x < -40.0 { -0.0 } else { 0.5 * x * special::erfc(-x * FRAC_1_SQRT_2) }),
+            ("gelu", gelu, |x| 0.5 * x * special::erfc(-x * FRAC_1_SQRT_2)),
         ];
         for (name, ours, right) in pairs {
             let (distance, x) = worst(ours, right, numbers());
@@ -257,7 +259,9 @@ mod tests {
         assert_eq!((log(0.0), log(f32::INFINITY)), (f32::NEG_INFINITY, f32::INFINITY));
         assert!(log(-1.0).is_nan() && exp(f32::NAN).is_nan() && gelu(f32::NAN).is_nan());
         assert_eq!((tanh(f32::INFINITY), tanh(f32::NEG_INFINITY)), (1.0, -1.0));
-        assert_eq!((gelu(f32::NEG_INFINITY), gelu(f32::INFINITY)), (0.0, f32::INFINITY));
-        assert_eq!((mish(f32::NEG_INFINITY), gelu_tanh(f32::NEG_INFINITY)), (0.0, 0.0));
+        assert_eq!((gelu(-1e30), gelu(f32::INFINITY)), (0.0, f32::INFINITY));
+        assert_eq!((mish(-1e30), gelu_tanh(-1e30)), (0.0, 0.0));
+        // As the formulas have it, and PyTorch: −∞·0.
+        assert!([gelu, gelu_tanh, mish].iter().all(|f| f(f32::NEG_INFINITY).is_nan()));
     }
 }

@@ -168,7 +168,7 @@ fn grow(
     }
     growth.without_loose_ends();
     (growth.members.len() > 1)
-        .then(|| Gathered { root, members: growth.members })
+        .then_some(Gathered { root, members: growth.members })
         .filter(|region| outline(graph, region).is_ok_and(|(body, _)| Region::of(&body).is_some()))
 }
 

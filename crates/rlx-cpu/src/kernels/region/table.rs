@@ -413,6 +413,7 @@ pub(super) fn select(lane: Lane) -> Function {
 }
 
 /// The cast from one element type to another; both have lanes.
+#[allow(clippy::unnecessary_cast, reason = "a loop is written for all pairs of lanes, equal ones among them")]
 pub(super) fn cast(from: DType, to: DType) -> Option<Function> {
     let (source, target) = (Lane::of(from)?, Lane::of(to)?);
     if to == DType::Bool {

@@ -11,9 +11,10 @@ use crate::load::Loaded;
 use crate::memory::Aligned;
 use crate::pool::Pool;
 use rlx_eval::{EvalError, Fault, check_holds};
-use rlx_ir::{Bindings, DType, DimError, Locations, TensorType};
+use rlx_ir::{Bindings, DType, DimError, Locations, Symbol, TensorType};
 use rlx_opt::plan::{Limits, Plan, Request, place};
-use rlx_opt::program::{BufferKind, Layout, Step, View};
+use rlx_opt::program::{BufferId, BufferKind, Layout, Step, View};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -64,6 +65,27 @@ pub struct MemoryUse {
     pub dynamic: usize,
 }
 
+/// What a planned piece of memory holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Occupant {
+    /// A temporary of the program.
+    Buffer(BufferId),
+    /// The scratch of the step at this index.
+    Scratch(usize),
+}
+
+/// The memory of a run of steps whose sizes are known together.
+pub struct SegmentPlan<'a> {
+    /// The steps.
+    pub steps: Range<usize>,
+    /// What was asked for; a `last` beyond the steps is memory that later segments read.
+    pub requests: &'a [Request],
+    /// What each request is for.
+    pub occupants: &'a [Occupant],
+    /// Where it lies.
+    pub plan: &'a Plan,
+}
+
 /// Where a view's buffer is.
 #[derive(Clone, Copy, Debug)]
 enum Base {
@@ -89,6 +111,7 @@ struct Segment {
     /// Outputs whose memory is asked for before the segment runs, with their sizes.
     outputs: Vec<(u32, DType, Vec<usize>)>,
     requests: Vec<Request>,
+    occupants: Vec<Occupant>,
     plan: Plan,
     arena: Aligned,
     bound: bool,
@@ -152,9 +175,53 @@ impl Instance {
         }
     }
 
-    /// The plans of the last run, by segment: what was asked for, and where it lies.
-    pub fn plans(&self) -> impl Iterator<Item = (&[Request], &Plan)> {
-        self.segments.iter().map(|s| (s.requests.as_slice(), &s.plan))
+    /// The plans of the segments whose sizes are bound, in order.
+    pub fn plans(&self) -> impl Iterator<Item = SegmentPlan<'_>> {
+        let segments = self.segments.iter().zip(&self.loaded.segments);
+        segments.filter(|(segment, _)| segment.bound).map(|(segment, steps)| SegmentPlan {
+            steps: steps.clone(),
+            requests: &segment.requests,
+            occupants: &segment.occupants,
+            plan: &segment.plan,
+        })
+    }
+
+    /// Plans memory for these sizes without taking it or running, as far as sizes do not depend on values: gives the
+    /// symbols without which the rest cannot be planned.
+    ///
+    /// # Errors
+    /// If the sizes cannot be run.
+    pub fn plan(&mut self, sizes: &Bindings) -> Result<Vec<Symbol>, RunError> {
+        self.input_dims.clear();
+        self.segments.iter_mut().for_each(|s| s.bound = false);
+        self.bindings = sizes.clone();
+        self.generation += 1;
+        for index in 0..self.segments.len() {
+            let unknown = self.unbound(index);
+            if !unknown.is_empty() {
+                return Ok(unknown);
+            }
+            self.bind_segment(index, &RunControl::default())?;
+        }
+        Ok(Vec::new())
+    }
+
+    /// The symbols in a segment's sizes that have no value, each once.
+    fn unbound(&self, index: usize) -> Vec<Symbol> {
+        let mut unbound: Vec<Symbol> = Vec::new();
+        let mut note = |symbol: &Symbol| {
+            if self.bindings.get(symbol).is_none() && !unbound.contains(symbol) {
+                unbound.push(symbol.clone());
+            }
+        };
+        for step in &self.loaded.program.steps[self.loaded.segments[index].clone()] {
+            let results = if step.dynamic { &[][..] } else { &step.results[..] };
+            for view in step.operands.iter().chain(results) {
+                let dims = view.dims.iter().chain(&view.strides).chain([&view.offset]);
+                dims.for_each(|dim| dim.for_each_symbol(&mut note));
+            }
+        }
+        unbound
     }
 
     /// The values that symbols had in the last run.
@@ -179,6 +246,8 @@ impl Instance {
         for index in 0..self.segments.len() {
             if !self.segments[index].bound {
                 self.bind_segment(index, control)?;
+                let segment = &mut self.segments[index];
+                segment.arena.ensure(segment.plan.peak)?;
             }
             for i in 0..self.segments[index].outputs.len() {
                 let (output, dtype, dims) = &self.segments[index].outputs[i];
@@ -261,6 +330,7 @@ impl Instance {
         let mut steps: Vec<BoundStep> = Vec::with_capacity(range.len());
         let mut outputs: Vec<(u32, DType, Vec<usize>)> = Vec::new();
         let mut requests: Vec<Request> = Vec::new();
+        let mut occupants: Vec<Occupant> = Vec::new();
         // Buffers of this segment's arena, and scratch, by request.
         let mut buffers: Vec<Option<usize>> = vec![None; program.buffers.len()];
         for (id, buffer) in program.buffers.iter().enumerate() {
@@ -271,6 +341,7 @@ impl Instance {
                     let bytes = bytes.map_err(|fault| node_error(&program.steps[life.first], fault))?;
                     buffers[id] = Some(requests.len());
                     requests.push(Request { bytes, first: life.first, last: life.last });
+                    occupants.push(Occupant::Buffer(BufferId(id as u32)));
                 }
                 BufferKind::Output(output) => {
                     let port = &program.outputs[output as usize];
@@ -289,6 +360,7 @@ impl Instance {
             let bytes = bound.kernel.scratch();
             scratch.push((bytes > 0).then(|| {
                 requests.push(Request { bytes, first: i, last: i });
+                occupants.push(Occupant::Scratch(i));
                 requests.len() - 1
             }));
             steps.push(bound);
@@ -304,7 +376,6 @@ impl Instance {
             return Err(RunError::Memory { needed: plan.peak.saturating_add(others), reason });
         }
         debug_assert_eq!(rlx_opt::plan::check(&requests, &plan, &Limits::HOST), Ok(()));
-        self.segments[index].arena.ensure(plan.peak)?;
         for (offset, step) in range.clone().zip(&mut steps) {
             let views = program.steps[offset].operands.iter().chain(&program.steps[offset].results);
             for (place, view) in step.places.iter_mut().zip(views) {
@@ -330,7 +401,8 @@ impl Instance {
             }
         }
         let segment = &mut self.segments[index];
-        (segment.steps, segment.outputs, segment.requests, segment.plan) = (steps, outputs, requests, plan);
+        (segment.steps, segment.outputs) = (steps, outputs);
+        (segment.requests, segment.occupants, segment.plan) = (requests, occupants, plan);
         segment.bound = true;
         Ok(())
     }

@@ -18,7 +18,7 @@ pub mod target;
 pub mod weights;
 
 pub use error::RunError;
-pub use instance::{Input, Instance, MemoryUse, Outputs, RunControl};
+pub use instance::{Input, Instance, MemoryUse, Occupant, Outputs, RunControl, SegmentPlan};
 pub use load::Loaded;
 pub use pool::Pool;
 pub use target::Cpu;

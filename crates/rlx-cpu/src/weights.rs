@@ -6,6 +6,7 @@ use bytes::Bytes;
 use rlx_ir::Literal;
 use rustc_hash::FxHashMap;
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The bytes of a weight, aligned for its element type.
@@ -99,6 +100,18 @@ impl WeightStore {
         entries.retain(|_, entry| entry.packed.strong_count() > 0);
         entries.insert(key, Entry { packed: weak, bytes });
         Ok(packed)
+    }
+
+    /// The copies in use by layout: its name, how many there are, and their bytes.
+    pub fn layouts(&self) -> BTreeMap<String, (usize, usize)> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut layouts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        for (key, entry) in entries.iter().filter(|(_, entry)| entry.packed.strong_count() > 0) {
+            let (count, bytes) = layouts.entry(key.layout.clone()).or_default();
+            *count += 1;
+            *bytes += entry.bytes;
+        }
+        layouts
     }
 
     /// The bytes of all copies in use, those that share the file's not counted.

@@ -1,5 +1,6 @@
 //! Legalise: composites without a kernel on the target are decomposed, calls are inlined.
 
+use crate::report::{CompositeRecord, Fate};
 use crate::rewrite::rewrite;
 use crate::target::Target;
 use rlx_ir::lower::inline;
@@ -7,27 +8,24 @@ use rlx_ir::{Builder, Graph, Op, Primitive, TypeError, lower_typed};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// The graph with only primitives and composites that `target` runs natively, and without calls. `notes` gets what was
-/// decomposed, how often and why.
-pub fn legalise(graph: &Graph, target: &dyn Target, notes: &mut Vec<String>) -> Result<Graph, TypeError> {
-    let decomposed: RefCell<BTreeMap<(&'static str, String), usize>> = RefCell::default();
-    let native: RefCell<BTreeMap<&'static str, usize>> = RefCell::default();
-    let lowered = lower_typed(graph, &|composite, operands| match target.native(composite, operands) {
-        Ok(()) => {
-            *native.borrow_mut().entry(composite.name()).or_default() += 1;
-            true
-        }
-        Err(reason) => {
-            *decomposed.borrow_mut().entry((composite.name(), reason)).or_default() += 1;
-            false
-        }
+/// The graph with only primitives and composites that `target` runs natively, and without calls. `composites` gets what
+/// was kept and what was decomposed, how often and why.
+pub fn legalise(
+    graph: &Graph,
+    target: &dyn Target,
+    composites: &mut Vec<CompositeRecord>,
+) -> Result<Graph, TypeError> {
+    let fates: RefCell<BTreeMap<(&'static str, Fate), usize>> = RefCell::default();
+    let lowered = lower_typed(graph, &|composite, operands| {
+        let (fate, kept) = match target.native(composite, operands) {
+            Ok(()) => (Fate::Native, true),
+            Err(reason) => (Fate::Decomposed { reason }, false),
+        };
+        *fates.borrow_mut().entry((composite.name(), fate)).or_default() += 1;
+        kept
     })?;
-    for (name, times) in native.into_inner() {
-        notes.push(format!("{name} × {times}: native"));
-    }
-    for ((name, reason), times) in decomposed.into_inner() {
-        notes.push(format!("{name} × {times}: decomposed: {reason}"));
-    }
+    let record = |((name, fate), times)| CompositeRecord { name, fate, times };
+    composites.extend(fates.into_inner().into_iter().map(record));
     without_calls(&lowered)
 }
 

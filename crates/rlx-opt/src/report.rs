@@ -18,6 +18,50 @@ pub struct PassRecord {
     pub notes: Vec<String>,
 }
 
+/// What became of a composite.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Fate {
+    /// Recognised in a chain of simpler operations.
+    Raised,
+    /// Run by a kernel of the target.
+    Native,
+    /// Replaced by its decomposition.
+    Decomposed {
+        /// Why the target does not run it.
+        reason: String,
+    },
+}
+
+impl Fate {
+    /// The word in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fate::Raised => "raised",
+            Fate::Native => "native",
+            Fate::Decomposed { .. } => "decomposed",
+        }
+    }
+
+    /// Why; empty where there is nothing to explain.
+    pub fn reason(&self) -> &str {
+        match self {
+            Fate::Decomposed { reason } => reason,
+            Fate::Raised | Fate::Native => "",
+        }
+    }
+}
+
+/// Composites of one name with one fate.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct CompositeRecord {
+    /// The composite's name.
+    pub name: &'static str,
+    /// What became of it.
+    pub fate: Fate,
+    /// How many there are, those in other composites' decompositions included.
+    pub times: usize,
+}
+
 /// Everything the compiler has to say about one program.
 #[derive(Clone, Debug, Default)]
 pub struct CompileReport {
@@ -25,6 +69,8 @@ pub struct CompileReport {
     pub target: String,
     /// The passes in order.
     pub passes: Vec<PassRecord>,
+    /// What became of composites, by name.
+    pub composites: Vec<CompositeRecord>,
 }
 
 impl CompileReport {
@@ -48,6 +94,11 @@ impl CompileReport {
                 })
             })
             .collect();
-        json!({ "target": self.target, "passes": passes })
+        let composites: Vec<Value> = self
+            .composites
+            .iter()
+            .map(|c| json!({ "name": c.name, "fate": c.fate.name(), "reason": c.fate.reason(), "times": c.times }))
+            .collect();
+        json!({ "target": self.target, "passes": passes, "composites": composites })
     }
 }

@@ -1,17 +1,19 @@
 //! Executables: compiled graphs, run by any number of threads at once.
 
 use crate::error::RunError;
+use crate::report::{self, LayoutRecord, MemoryReport, Placement, Report, WeightReport};
 use crate::session::Shared;
 use crate::slots::Slots;
 use crate::state::State;
 use crate::tensor::{Outputs, Tensor};
 use rlx_cpu::{Input, Instance, Loaded, MemoryUse, RunControl};
 use rlx_eval::EvalError;
-use rlx_ir::Graph;
+use rlx_ir::{Bindings, Graph};
 use rlx_opt::pipeline::Compiled;
+use rlx_opt::program::Port;
 use rlx_opt::{CompileReport, Program};
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most instances kept for later runs: one for each run that went on at once, up to this.
 const KEPT_INSTANCES: usize = 8;
@@ -32,8 +34,60 @@ impl Executable {
         Executable { shared, loaded, compiled, instances: Mutex::default() }
     }
 
-    /// What the compiler did, and why.
-    pub fn report(&self) -> &CompileReport {
+    /// The full account: passes, composites, steps with their kernels and reasons, weights, and the memory of the last
+    /// run.
+    pub fn report(&self) -> Report {
+        let program = self.program();
+        let port = |p: &Port| (p.name.to_string(), p.ty.to_string());
+        let mut symbols: Vec<String> = Vec::new();
+        for dim in program.inputs.iter().flat_map(|p| p.ty.dims()) {
+            dim.for_each_symbol(&mut |symbol| {
+                if !symbols.iter().any(|name| name == symbol.name()) {
+                    symbols.push(symbol.name().to_string());
+                }
+            });
+        }
+        let layouts = self.shared.weights.layouts().into_iter();
+        Report {
+            graph: program.name.to_string(),
+            threads: self.shared.pool.threads(),
+            inputs: program.inputs.iter().map(port).collect(),
+            outputs: program.outputs.iter().map(port).collect(),
+            symbols,
+            compile: self.compiled.report.clone(),
+            placement: vec![Placement {
+                device: self.device_name().to_string(),
+                steps: program.steps.len(),
+                reason: "the session has one device".to_string(),
+            }],
+            init_steps: report::init_steps(program),
+            steps: report::steps(program),
+            weights: WeightReport {
+                count: program.weights.len(),
+                bytes: program.weights.iter().map(|w| w.bytes().len()).sum(),
+                layouts: layouts
+                    .map(|(layout, (count, bytes))| LayoutRecord { layout, count, bytes })
+                    .collect(),
+                derived_bytes: self.derived_bytes(),
+            },
+            memory: self.kept().last().map(|instance| report::memory(program, instance, Vec::new())),
+        }
+    }
+
+    /// Where temporaries would lie for these values of the inputs' symbols. Nothing runs and no memory is taken; what
+    /// depends on values is left out, and the report says which symbols are missing.
+    ///
+    /// # Errors
+    /// If the sizes cannot be run.
+    pub fn plan_memory(&self, sizes: &Bindings) -> Result<MemoryReport, RunError> {
+        let mut instance = Instance::new(&self.loaded);
+        let unknown = instance.plan(sizes)?;
+        let unknown = unknown.iter().map(|symbol| symbol.name().to_string()).collect();
+        Ok(report::memory(self.program(), &instance, unknown))
+    }
+
+    /// What the passes did, and why.
+    pub fn compile_report(&self) -> &CompileReport {
         &self.compiled.report
     }
 
@@ -163,7 +217,7 @@ impl Executable {
         let memory = instance.memory_use();
         // What a failed run left half-bound is not used again.
         if outcome.is_ok() {
-            let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut instances = self.kept();
             if instances.len() < KEPT_INSTANCES {
                 instances.push(instance);
             }
@@ -172,8 +226,12 @@ impl Executable {
     }
 
     fn instance(&self) -> Instance {
-        let kept = self.instances.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self.kept().pop();
         kept.unwrap_or_else(|| Instance::new(&self.loaded))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Instance>> {
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -15,6 +15,8 @@
 mod device;
 mod error;
 mod executable;
+mod machine;
+pub mod report;
 mod session;
 mod slots;
 mod state;
@@ -23,6 +25,8 @@ mod tensor;
 pub use device::Device;
 pub use error::{Error, RunError};
 pub use executable::{Executable, RunOptions};
+pub use machine::{Cache, DeviceInfo, devices};
+pub use report::Report;
 pub use rlx_cpu::MemoryUse;
 pub use rlx_opt::{CompileOptions, CompileReport};
 pub use session::Session;

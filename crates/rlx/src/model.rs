@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rlx_ir::text::{ParseError, ParseOptions, Printed, parse_with, print_with_constants};
 use rlx_ir::{Graph, Literal};
 use rlx_onnx::{ImportError, ImportOptions, LoadError, LoadOptions, OutputForm};
+use rlx_runtime::{CompileOptions, Error, Executable, Session};
 
 /// How a model is opened.
 #[derive(Clone, Debug, Default)]
@@ -119,13 +120,25 @@ impl Model {
         };
         let graph = parse_with(&text, &ParseOptions { constant: Some(&constant), custom: None })
             .map_err(|source| ModelError::Text { path: path.to_owned(), source })?;
-        let outputs = graph
-            .outputs()
-            .iter()
-            .enumerate()
-            .map(|(i, o)| (o.name.to_string(), OutputForm::Tensor(i)))
-            .collect();
-        Ok(Model { graph, outputs, opsets: BTreeMap::new(), producer: String::new(), metadata: Vec::new() })
+        Ok(Model::from(graph))
+    }
+
+    /// Compiles the graph for the session's device and loads it: weights are packed, and what follows from constants
+    /// only is computed.
+    ///
+    /// # Errors
+    /// If a pass fails, memory is short, or a constant computation fails.
+    pub fn compile(&self, session: &Session, options: &CompileOptions) -> Result<Executable, Error> {
+        session.compile(&self.graph, options)
+    }
+}
+
+impl From<Graph> for Model {
+    /// A model that says nothing but its graph.
+    fn from(graph: Graph) -> Model {
+        let outputs = graph.outputs().iter().enumerate();
+        let outputs = outputs.map(|(i, o)| (o.name.to_string(), OutputForm::Tensor(i))).collect();
+        Model { graph, outputs, opsets: BTreeMap::new(), producer: String::new(), metadata: Vec::new() }
     }
 }
 

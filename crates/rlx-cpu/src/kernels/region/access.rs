@@ -124,6 +124,13 @@ impl Access {
     /// # Safety
     /// `pointer` is that of the result; `from` holds the lanes.
     pub(super) unsafe fn store(&self, pointer: *mut u8, start: usize, count: usize, from: *const u8) {
+        if self.is_direct() {
+            let width = crate::array::width(self.dtype);
+            // The register may be the operand that the result is written over, at the same place.
+            // SAFETY: as promised by the caller.
+            unsafe { std::ptr::copy(from, pointer.add(start * width), count * width) };
+            return;
+        }
         match self.dtype {
             // SAFETY (all): as promised by the caller.
             DType::F16 => unsafe { self.store_as::<f16, f32>(pointer, start, count, from, f16::from_f32) },

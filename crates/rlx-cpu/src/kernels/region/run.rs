@@ -7,6 +7,7 @@ use crate::kernel::{Arguments, Bound, RunContext};
 use crate::memory::Aligned;
 use rlx_eval::Fault;
 use rlx_opt::region::Level;
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +59,7 @@ impl BoundRegion {
         BoundRegion { program, operands, result, rows, length, tile, offsets, bytes }
     }
 
-    /// Lanes of a register in a tile of `rows` rows.
+    /// Elements of `rows` rows.
     fn count(&self, level: Level, rows: usize) -> usize {
         match level {
             Level::Full => rows * self.length,
@@ -66,18 +67,14 @@ impl BoundRegion {
         }
     }
 
-    /// The first element of a tile.
-    fn start(&self, level: Level, row: usize) -> usize {
-        self.count(level, row)
-    }
-
     /// Runs the tiles of a range of rows; false if an integer was divided by zero.
     fn rows(&self, arguments: &Arguments<'_>, range: std::ops::Range<usize>, memory: &mut [u8]) -> bool {
         let base = memory.as_mut_ptr();
         // SAFETY: offsets are within `bytes`, which the memory holds.
-        let at = |r: &Register| unsafe { base.add(self.offsets[usize::from(r.index)]) };
-        // Registers that show an operand's memory instead of holding a copy.
-        let mut direct: [*const u8; 64] = [std::ptr::null(); 64];
+        let own = |r: &Register| unsafe { base.add(self.offsets[usize::from(r.index)]) };
+        // Where each register's lanes are: in its own memory, or an operand's that lies as they would. The program writes
+        // each register before it reads it.
+        let mut shown: SmallVec<[*const u8; 16]> = SmallVec::from_elem(std::ptr::null(), self.offsets.len());
         let mut row = range.start;
         while row < range.end {
             let rows = self.tile.min(range.end - row);
@@ -86,51 +83,40 @@ impl BoundRegion {
                     Instruction::Load { operand, to } => {
                         let access = &self.operands[*operand];
                         let pointer: *const u8 = arguments.operand(*operand).pointer();
-                        let start = self.start(to.level, row);
-                        let slot = usize::from(to.index);
-                        if access.is_direct() && slot < direct.len() {
-                            direct[slot] = access.direct(pointer, start);
-                            continue;
-                        }
-                        if let Some(shown) = direct.get_mut(slot) {
-                            *shown = std::ptr::null();
-                        }
-                        // SAFETY: the register has room for a tile; the access stays in the operand.
-                        unsafe { access.load(pointer, start, self.count(to.level, rows), at(to)) };
+                        let (start, count) = (self.count(to.level, row), self.count(to.level, rows));
+                        shown[usize::from(to.index)] = if access.is_direct() && count > 0 {
+                            access.direct(pointer, start)
+                        } else {
+                            // SAFETY: the register has room for a tile; the access stays in the operand.
+                            unsafe { access.load(pointer, start, count, own(to)) };
+                            own(to)
+                        };
                     }
                     Instruction::Apply { function, operands, to } => {
                         let mut from = [std::ptr::null(); 3];
                         for (pointer, register) in from.iter_mut().zip(operands) {
-                            *pointer = shown(&direct, register).unwrap_or_else(|| at(register).cast_const());
+                            *pointer = shown[usize::from(register.index)];
                         }
-                        if let Some(shown) = direct.get_mut(usize::from(to.index)) {
-                            *shown = std::ptr::null();
-                        }
+                        shown[usize::from(to.index)] = own(to);
                         // SAFETY: registers hold their tiles, and the result's is none of the operands'.
-                        if !unsafe { function(from, at(to), self.count(to.level, rows)) } {
+                        if !unsafe { function(from, own(to), self.count(to.level, rows)) } {
                             return false;
                         }
                     }
                     Instruction::Reduce { function, from, to } => {
-                        let source = shown(&direct, from).unwrap_or_else(|| at(from).cast_const());
-                        if let Some(shown) = direct.get_mut(usize::from(to.index)) {
-                            *shown = std::ptr::null();
-                        }
+                        shown[usize::from(to.index)] = own(to);
                         // SAFETY: as above.
-                        unsafe { function(source, at(to), rows, self.length) };
+                        unsafe { function(shown[usize::from(from.index)], own(to), rows, self.length) };
                     }
                     Instruction::Expand { from, to } => {
-                        let source = shown(&direct, from).unwrap_or_else(|| at(from).cast_const());
-                        if let Some(shown) = direct.get_mut(usize::from(to.index)) {
-                            *shown = std::ptr::null();
-                        }
+                        shown[usize::from(to.index)] = own(to);
+                        let source = shown[usize::from(from.index)];
                         // SAFETY: as above.
-                        unsafe { expand(to.lane, source, at(to), rows, self.length) };
+                        unsafe { expand(to.lane, source, own(to), rows, self.length) };
                     }
                     Instruction::Store { from } => {
-                        let source = shown(&direct, from).unwrap_or_else(|| at(from).cast_const());
-                        let start = self.start(from.level, row);
-                        let count = self.count(from.level, rows);
+                        let (start, count) = (self.count(from.level, row), self.count(from.level, rows));
+                        let source = shown[usize::from(from.index)];
                         // SAFETY: the access stays in the result; parts write different rows.
                         unsafe { self.result.store(arguments.result(0).pointer(), start, count, source) };
                     }
@@ -140,10 +126,6 @@ impl BoundRegion {
         }
         true
     }
-}
-
-fn shown(direct: &[*const u8; 64], register: &Register) -> Option<*const u8> {
-    direct.get(usize::from(register.index)).copied().filter(|p| !p.is_null())
 }
 
 impl Bound for BoundRegion {

@@ -220,7 +220,7 @@ mod tests {
             }
             let unit = f64::from(f32::from_bits(rounded.abs().to_bits() + 1)) - f64::from(rounded.abs());
             let distance = (found - exact).abs() / unit;
-            if !(distance <= worst.0) {
+            if distance > worst.0 || distance.is_nan() {
                 worst = (distance, x);
             }
         }

@@ -93,10 +93,7 @@ pub fn optimise(
     let composites: RefCell<Vec<CompositeRecord>> = RefCell::default();
     let mut passes: Vec<(&'static str, Box<Pass<'_>>)> = Vec::new();
     passes.push(("simplify", Box::new(move |g, _| simplify::simplify(g, fold))));
-    passes.push((
-        "legalise",
-        Box::new(|g, _| legalise::legalise(g, target, &mut composites.borrow_mut())),
-    ));
+    passes.push(("legalise", Box::new(|g, _| legalise::legalise(g, target, &mut composites.borrow_mut()))));
     passes.push(("simplify", Box::new(move |g, _| simplify::simplify(g, fold))));
     if options.fuse {
         passes.push(("fuse", Box::new(|g, notes| fuse::fuse(g, target, notes))));

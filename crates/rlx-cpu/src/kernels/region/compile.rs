@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::lanes::Lane;
+use super::long::{BoundLong, LONG, Stage, stages};
 use super::run::BoundRegion;
 use super::{reduce, table};
 use crate::kernel::{BindContext, Bound, Kernel};
@@ -14,7 +15,10 @@ use std::sync::Arc;
 /// The register of a value: which, of what lanes, over which indices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Register {
+    /// Shared by values that are not needed at the same time, in the order of the instructions.
     pub(super) index: u16,
+    /// This value's alone, for orders in which values are computed again.
+    pub(super) value: u16,
     pub(super) lane: Lane,
     pub(super) level: Level,
 }
@@ -40,6 +44,10 @@ pub(super) struct Program {
     pub(super) instructions: Vec<Instruction>,
     /// The lanes' width and level of each register's memory; several values in turn may use one.
     pub(super) registers: Vec<(usize, Level)>,
+    /// The width and level of each value.
+    pub(super) values: Vec<(usize, Level)>,
+    /// What is run for rows that are too long for registers.
+    pub(super) stages: Vec<Stage>,
     /// The level of each operand.
     pub(super) operands: Vec<Level>,
     pub(super) result: Level,
@@ -112,11 +120,14 @@ pub(super) fn compile(body: &Graph, region: &Region) -> Result<RegionKernel, Str
     let output = body.outputs().first().ok_or("no result")?.value;
     let from = compiler.register(output)?;
     compiler.instructions.push(Instruction::Store { from });
+    let stages = stages(&compiler.instructions, compiler.kinds.len());
     Ok(RegionKernel {
         program: Arc::new(Program {
             space: region.space.clone(),
             instructions: compiler.instructions,
             registers: compiler.memory,
+            values: compiler.kinds,
+            stages,
             operands,
             result: from.level,
         }),
@@ -127,6 +138,8 @@ struct Compiler {
     instructions: Vec<Instruction>,
     /// By register.
     memory: Vec<(usize, Level)>,
+    /// By value.
+    kinds: Vec<(usize, Level)>,
     free: Vec<u16>,
     /// By node.
     values: Vec<Option<Register>>,
@@ -161,6 +174,7 @@ impl Compiler {
         Compiler {
             instructions: Vec::new(),
             memory: Vec::new(),
+            kinds: Vec::new(),
             free: Vec::new(),
             values: vec![None; count],
             last_use,
@@ -176,7 +190,8 @@ impl Compiler {
                 (self.memory.len() - 1) as u16
             }
         };
-        Register { index, lane, level }
+        self.kinds.push((lane.width(), level));
+        Register { index, value: (self.kinds.len() - 1) as u16, lane, level }
     }
 
     fn register(&self, value: Value) -> Result<Register, String> {
@@ -249,6 +264,9 @@ impl Kernel for RegionKernel {
         let operands =
             cx.operands.iter().zip(&program.operands).map(|(l, level)| access(l, *level)).collect();
         let result = access(&cx.results[0], program.result);
+        if length > LONG {
+            return Ok(Box::new(BoundLong::new(Arc::clone(program), operands, result, rows, length)));
+        }
         Ok(Box::new(BoundRegion::new(Arc::clone(program), operands, result, rows, length)))
     }
 }

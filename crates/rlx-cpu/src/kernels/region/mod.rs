@@ -8,6 +8,7 @@ mod access;
 mod compile;
 mod float;
 mod lanes;
+mod long;
 mod reduce;
 mod run;
 mod table;

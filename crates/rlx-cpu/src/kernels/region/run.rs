@@ -34,7 +34,8 @@ pub(super) struct BoundRegion {
 }
 
 thread_local! {
-    static REGISTERS: RefCell<Aligned> = RefCell::new(Aligned::default());
+    /// A thread's registers, used by one region after the other.
+    pub(super) static REGISTERS: RefCell<Aligned> = RefCell::new(Aligned::default());
 }
 
 impl BoundRegion {

@@ -4,6 +4,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use rlx_testkit::{Backend, Cost, Cpu, Eval, run_table};
 
+use crate::backend::BackendName;
 use crate::report;
 
 /// How many cases run side by side.
@@ -35,14 +36,6 @@ pub(crate) struct Options {
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum BackendName {
-    /// The oracle
-    Eval,
-    /// The CPU, through the whole compiler
-    Cpu,
 }
 
 /// The greatest cost of the cases that run; costlier ones give way to their small twins.

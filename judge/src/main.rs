@@ -3,6 +3,7 @@
 //! `cargo xtask` starts it with what it needs from outside; it is a program of its own so that tasks which need none of
 //! RLX (and the demonstration) do not wait for the whole test kit to be built.
 
+mod backend;
 mod cases;
 mod docs;
 mod filetests;

@@ -5,25 +5,21 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use rlx::ir::{Graph, Literal};
 use rlx_testkit::onnx_nodes::{NodeResult, Outcome, oracle, run_case};
+use rlx_testkit::{Backend as _, Cpu};
 use serde_json::{Value, json};
 
+use crate::backend::BackendName;
 use crate::report;
-
-/// What runs the imported graphs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Backend {
-    /// The oracle.
-    Eval,
-}
 
 /// Options of `cargo xtask onnx-nodes`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// What runs the graphs
-    #[arg(long, value_enum, default_value_t = Backend::Eval)]
-    backend: Backend,
+    #[arg(long, value_enum, default_value_t = BackendName::Eval)]
+    backend: BackendName,
     /// Only cases whose name contains this; the ratchet is then left alone
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
@@ -41,13 +37,6 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// The cases that must pass, one name a line.
-fn ratchet(repository: &Path, backend: Backend) -> PathBuf {
-    match backend {
-        Backend::Eval => repository.join("results/onnx-nodes-eval.txt"),
-    }
-}
-
 pub(crate) fn run(repository: &Path, options: &Options) -> anyhow::Result<()> {
     let (summary, verdict) = tally(repository, options)?;
     if options.json {
@@ -63,8 +52,13 @@ fn tally(repository: &Path, options: &Options) -> anyhow::Result<(Value, anyhow:
     let folder = options.folder.as_ref().or(options.suite.as_ref()).context("no folder of cases")?;
     let names = case_names(folder)?;
     let wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
-    let evaluate = match options.backend {
-        Backend::Eval => oracle,
+    let cpu = match options.backend {
+        BackendName::Eval => None,
+        BackendName::Cpu => Some(Cpu::new(1, true)?),
+    };
+    let evaluate = |graph: &Graph, inputs: &[Literal]| match &cpu {
+        None => oracle(graph, inputs),
+        Some(cpu) => cpu.run(graph, inputs).map_err(|e| e.message),
     };
     // A panic is a result here; its message goes with the case.
     let hook = std::panic::take_hook();
@@ -98,7 +92,8 @@ fn tally(repository: &Path, options: &Options) -> anyhow::Result<(Value, anyhow:
     } else if options.filter.is_some() || options.folder.is_some() {
         Ok(())
     } else {
-        hold(&ratchet(repository, options.backend), &passing, options.bless)
+        let ratchet = options.backend.results(repository, "onnx-nodes", "txt");
+        hold(&ratchet, &passing, options.bless)
     };
     Ok((summary, verdict))
 }

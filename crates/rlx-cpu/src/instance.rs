@@ -11,13 +11,16 @@ use crate::load::Loaded;
 use crate::memory::Aligned;
 use crate::pool::Pool;
 use rlx_eval::{EvalError, Fault, check_holds};
-use rlx_ir::{Bindings, DType, DimError, Locations, Symbol, TensorType};
+use rlx_ir::{Bindings, DType, Dim, DimError, Locations, Symbol, TensorType};
 use rlx_opt::plan::{Limits, Plan, Request, place};
 use rlx_opt::program::{BufferId, BufferKind, Layout, Step, View};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// More bytes than a process of today can address (x86-64 with five-level paging: 2⁵⁶).
+const ADDRESSABLE: usize = usize::MAX >> 8;
 
 /// An input's memory: packed elements.
 #[derive(Clone, Copy)]
@@ -337,7 +340,7 @@ impl Instance {
             let Some(life) = self.lifetimes[id].filter(|life| life.segment == index) else { continue };
             match buffer.kind {
                 BufferKind::Temp => {
-                    let bytes = buffer.bytes.eval_size(&self.bindings).map_err(Fault::from);
+                    let bytes = buffer.size(&self.bindings).map_err(Fault::from);
                     let bytes = bytes.map_err(|fault| node_error(&program.steps[life.first], fault))?;
                     buffers[id] = Some(requests.len());
                     requests.push(Request { bytes, first: life.first, last: life.last });
@@ -364,6 +367,12 @@ impl Instance {
                 requests.len() - 1
             }));
             steps.push(bound);
+        }
+        // Sums of sizes then stay within the machine's integers, whatever is placed where.
+        let total = requests.iter().map(|r| r.bytes).fold(0usize, usize::saturating_add);
+        if total > ADDRESSABLE {
+            let reason = "more than an address space holds".to_string();
+            return Err(RunError::Memory { needed: total, reason });
         }
         let plan = place(&requests, &Limits::HOST)
             .map_err(|e| RunError::Memory { needed: e.bytes, reason: e.to_string() })?;
@@ -429,6 +438,10 @@ impl Instance {
                 .iter()
                 .map(|view| {
                     let (layout, offset) = view.bind(&self.bindings)?;
+                    // A view may show more elements than memory holds; kernels count them all the same.
+                    if layout.dims.iter().try_fold(16usize, |n, d| n.checked_mul(*d)).is_none() {
+                        return Err(DimError::Overflow { dim: Dim::product(view.dims.iter()) }.into());
+                    }
                     places.push((self.base(view), offset));
                     Ok(layout)
                 })
@@ -472,12 +485,10 @@ impl Instance {
         let range = loaded.segments[index].clone();
         let total = loaded.program.steps.len();
         for (position, i) in range.enumerate() {
-            if let Some(cancel) = control.cancel
-                && cancel.load(Ordering::Relaxed)
-            {
+            if is_cancelled(control) {
                 return Err(RunError::Cancelled { steps: self.steps_run });
             }
-            if control.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if is_late(control) {
                 return Err(RunError::Deadline { steps: self.steps_run });
             }
             if let Some(progress) = control.progress {
@@ -486,6 +497,13 @@ impl Instance {
             let start = control.profile.map(|_| Instant::now());
             let step = &loaded.program.steps[i];
             self.run_step(index, position, step, pool, control).map_err(|e| match e {
+                // The body of a loop or a branch ended early, and could only tell so as a fault.
+                StepError::Fault(_) if !step.bodies.is_empty() && is_cancelled(control) => {
+                    RunError::Cancelled { steps: self.steps_run }
+                }
+                StepError::Fault(_) if !step.bodies.is_empty() && is_late(control) => {
+                    RunError::Deadline { steps: self.steps_run }
+                }
                 StepError::Fault(fault) => node_error(step, fault),
                 StepError::Run(error) => error,
             })?;
@@ -600,6 +618,14 @@ impl From<Fault> for StepError {
     fn from(fault: Fault) -> StepError {
         StepError::Fault(fault)
     }
+}
+
+fn is_cancelled(control: &RunControl<'_>) -> bool {
+    control.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+}
+
+fn is_late(control: &RunControl<'_>) -> bool {
+    control.deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 /// When each buffer that is not constant is needed.

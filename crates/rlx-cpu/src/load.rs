@@ -88,7 +88,7 @@ impl Loaded {
         let bindings = Bindings::new();
         let mut memory = Vec::with_capacity(step.results.len());
         for view in &step.results {
-            let bytes = self.program.buffer(view.buffer).bytes.eval_size(&bindings).unwrap_or(0);
+            let bytes = self.program.buffer(view.buffer).size(&bindings).unwrap_or(0);
             memory.push(Aligned::new(bytes)?);
         }
         run_init_step(self, step, &*kernel, &mut memory, pool)?;

@@ -40,7 +40,7 @@ pub(super) fn in_place(program: &mut Program, target: &dyn Target) {
                 let fits = may_share
                     && operand.packed
                     && operand.offset == Dim::ZERO
-                    && program.buffers[from.index()].bytes == program.buffers[result.buffer.index()].bytes;
+                    && program.buffers[from.index()].same_size(&program.buffers[result.buffer.index()]);
                 if fits && only && last_use[from.index()] == i && target.in_place(op, o, r, &types) {
                     pair = Some((from, result.buffer));
                     break 'search;

@@ -2,8 +2,7 @@
 
 use super::views::addressable;
 use super::{
-    Buffer, BufferId, BufferKind, Port, Program, StatePort, Step, StepOp, View, alias, bodies_of,
-    packed_bytes, states,
+    Buffer, BufferId, BufferKind, Port, Program, StatePort, Step, StepOp, View, alias, bodies_of, states,
 };
 use crate::pipeline::CompileError;
 use crate::target::{OperandLayout, Target};
@@ -84,7 +83,7 @@ fn types<'g>(graph: &'g Graph, node: &Node) -> Vec<&'g TensorType> {
 impl Maker<'_> {
     fn buffer(&mut self, kind: BufferKind, dtype: DType, dims: &[Dim]) -> View {
         let id = BufferId(self.program.buffers.len() as u32);
-        self.program.buffers.push(Buffer { kind, bytes: packed_bytes(dtype, dims) });
+        self.program.buffers.push(Buffer::of(kind, dtype, dims));
         View::packed(id, dtype, dims)
     }
 
@@ -129,7 +128,7 @@ impl Maker<'_> {
     fn moved(&self, op: &Op, node: &Node) -> Option<View> {
         let Op::Primitive(primitive) = op else { return None };
         let x = self.view(*node.operands.first()?);
-        match primitive {
+        let view = match primitive {
             Primitive::Reshape(op) => x.reshaped(&op.dims),
             Primitive::Transpose(op) => x.transposed(op),
             Primitive::Broadcast(op) => x.broadcast(op),
@@ -137,7 +136,9 @@ impl Maker<'_> {
             Primitive::Reverse(op) => x.reversed(op),
             Primitive::Bitcast(op) => x.bitcast(op.to),
             _ => None,
-        }
+        };
+        // Products of many sums have no symbolic form; a step works with the sizes themselves.
+        view.filter(|v| v.packed || !v.strides.iter().chain([&v.offset]).any(Dim::is_overflow))
     }
 
     fn is_constant(&self, node: &Node) -> bool {
@@ -258,7 +259,7 @@ impl Maker<'_> {
             let own = &self.program.buffers[view.buffer.index()];
             let direct = whole
                 && own.kind == BufferKind::Temp
-                && own.bytes == packed_bytes(ty.dtype, ty.dims())
+                && own.same_size(&Buffer::of(kind, ty.dtype, ty.dims()))
                 && given.insert(view.buffer);
             let buffer = if direct {
                 self.program.buffers[view.buffer.index()].kind = kind;

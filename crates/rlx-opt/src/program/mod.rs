@@ -48,13 +48,41 @@ pub enum BufferKind {
     Dynamic,
 }
 
-/// A piece of memory.
+/// A piece of memory that holds a packed tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Buffer {
     /// What it is for.
     pub kind: BufferKind,
-    /// Its size.
+    /// Its size, as far as that can be written as one expression: [`Dim::OVERFLOW`] where the product of the sizes has
+    /// too many terms. [`Self::size`] has no such limit.
     pub bytes: Dim,
+    /// The element type of the tensor that it is made for.
+    pub dtype: DType,
+    /// The sizes of that tensor.
+    pub dims: SmallVec<[Dim; 4]>,
+}
+
+impl Buffer {
+    /// A buffer for a packed tensor.
+    pub fn of(kind: BufferKind, dtype: DType, dims: &[Dim]) -> Buffer {
+        Buffer { kind, bytes: packed_bytes(dtype, dims), dtype, dims: SmallVec::from(dims) }
+    }
+
+    /// The bytes under `bindings`.
+    ///
+    /// # Errors
+    /// If a symbol is not bound, or the size leaves the machine's integers.
+    pub fn size(&self, bindings: &Bindings) -> Result<usize, DimError> {
+        let dims =
+            self.dims.iter().map(|d| d.eval_size(bindings)).collect::<Result<SmallVec<[usize; 6]>, _>>()?;
+        self.dtype.storage_bytes(&dims).ok_or_else(|| DimError::Overflow { dim: self.bytes.clone() })
+    }
+
+    /// Whether both are known to take equally many bytes.
+    pub fn same_size(&self, other: &Buffer) -> bool {
+        let known = !self.bytes.is_overflow() && self.bytes == other.bytes;
+        known || (self.dtype, &self.dims) == (other.dtype, &other.dims)
+    }
 }
 
 /// Elements in a buffer: element `i` is at `offset + Σ i[axis] · strides[axis]`, counted in elements. Types below a
@@ -261,12 +289,15 @@ impl Layout {
 impl View {
     /// The layout and the byte offset under `bindings`.
     pub fn bind(&self, bindings: &Bindings) -> Result<(Layout, isize), DimError> {
-        let dims = self.dims.iter().map(|d| d.eval_size(bindings)).collect::<Result<SmallVec<_>, _>>()?;
-        let strides = self
-            .strides
-            .iter()
-            .map(|d| d.eval(bindings).map(|s| s as isize))
-            .collect::<Result<SmallVec<_>, _>>()?;
+        let dims =
+            self.dims.iter().map(|d| d.eval_size(bindings)).collect::<Result<SmallVec<[usize; 6]>, _>>()?;
+        let strides = if self.packed {
+            // Their products may have no symbolic form; they follow from the sizes.
+            Layout::packed(self.dtype, &dims).strides
+        } else {
+            let evaluated = self.strides.iter().map(|d| d.eval(bindings).map(|s| s as isize));
+            evaluated.collect::<Result<SmallVec<_>, _>>()?
+        };
         let width = self.dtype.bits().map_or(0, |bits| bits as isize / 8);
         let offset = (self.offset.eval(bindings)? as isize).wrapping_mul(width);
         Ok((Layout { dtype: self.dtype, dims, strides }, offset))

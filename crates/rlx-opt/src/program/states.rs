@@ -38,8 +38,8 @@ pub(super) fn settle(
         }
         notes.push(format!("state {name:?} of {bytes} bytes is copied in each run: {obstacle}"));
         // The next value is complete before the state is overwritten: it lies in memory of its own.
-        program.buffers[next.index()] = Buffer { kind: BufferKind::Temp, bytes };
         let ty = program.inputs[state.input].ty.clone();
+        program.buffers[next.index()] = Buffer::of(BufferKind::Temp, ty.dtype, ty.dims());
         let from = View::packed(next, ty.dtype, ty.dims());
         let to = View::packed(state.buffer, ty.dtype, ty.dims());
         program.steps.push(copy_step(&from, &to, Locations::none()));

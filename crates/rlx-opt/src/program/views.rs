@@ -23,9 +23,10 @@ impl View {
     }
 
     /// The same elements with other sizes, where that needs no copy: the view is packed, or the new sizes only split,
-    /// or insert and drop axes of size 1.
+    /// or insert and drop axes of size 1. Rows of types below a
+    /// byte begin at bytes, and blocks lie along the last axis: there the last axis must stay.
     pub(super) fn reshaped(&self, dims: &[Dim]) -> Option<View> {
-        if self.packed {
+        if self.packed && (addressable(self.dtype) || self.dims.last() == dims.last()) {
             let mut view = View::packed(self.buffer, self.dtype, dims);
             view.offset = self.offset.clone();
             return Some(view);
@@ -71,7 +72,8 @@ impl View {
         let ones = |axis: &usize| self.dims[*axis] != Dim::ONE;
         // Moving axes of size 1 about leaves the elements where they are.
         let in_order = op.perm.iter().filter(|p| ones(p)).is_sorted();
-        (in_order && self.packed || addressable(self.dtype)).then(|| View {
+        let stays = op.perm.last().is_none_or(|last| last + 1 == op.perm.len());
+        (in_order && stays && self.packed || addressable(self.dtype)).then(|| View {
             dims: op.perm.iter().map(|p| self.dims[*p].clone()).collect(),
             strides: op.perm.iter().map(|p| self.strides[*p].clone()).collect(),
             packed: self.packed && in_order,

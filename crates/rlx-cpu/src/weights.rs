@@ -15,7 +15,7 @@ pub enum WeightBytes {
     /// The literal's own (perhaps a mapped file's).
     Shared(Bytes),
     /// A copy, where the literal's are not aligned.
-    Copied(Arc<Aligned>),
+    Copied(Arc<Packed<Aligned>>),
 }
 
 impl WeightBytes {
@@ -23,7 +23,7 @@ impl WeightBytes {
     pub fn as_ptr(&self) -> *const u8 {
         match self {
             WeightBytes::Shared(bytes) => bytes.as_ptr(),
-            WeightBytes::Copied(memory) => memory.as_ptr(),
+            WeightBytes::Copied(copy) => copy.value.as_ptr(),
         }
     }
 }
@@ -69,9 +69,9 @@ impl WeightStore {
         }
         let copy = self.packed(literal, "aligned", || {
             let memory = Aligned::copy_of(bytes)?;
-            Ok((Arc::new(memory), bytes.len()))
+            Ok((memory, bytes.len()))
         })?;
-        Ok(WeightBytes::Copied(Arc::clone(&copy.value)))
+        Ok(WeightBytes::Copied(copy))
     }
 
     /// `literal` in the layout of this name: found, or made by `make`, which also says how many bytes it takes.

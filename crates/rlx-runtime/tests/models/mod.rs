@@ -6,34 +6,34 @@ use rlx_ir::{Builder, DType, Dim, Graph, Literal, TensorType, TypeError, Value, 
 use rlx_runtime::{CompileOptions, Device, Executable, Session, Tensor};
 
 /// A session on the CPU.
-pub fn session(threads: usize) -> Session {
+pub(crate) fn session(threads: usize) -> Session {
     Session::new(Device::Cpu { threads }).expect("the system gives threads")
 }
 
 /// `graph` in a session of its own.
-pub fn compiled(threads: usize, graph: &Graph) -> Executable {
+pub(crate) fn compiled(threads: usize, graph: &Graph) -> Executable {
     session(threads).compile(graph, &CompileOptions::default()).expect("it compiles")
 }
 
 /// The graph of this text, without its first line.
-pub fn parsed(body: &str) -> Graph {
+pub(crate) fn parsed(body: &str) -> Graph {
     text::parse(&format!("rlx 1 graph \"g\"{body}")).expect("the graph parses")
 }
 
 /// A tensor whose elements vary with `seed`, between −1 and 1.
-pub fn floats(dims: &[usize], seed: f32) -> Tensor {
+pub(crate) fn floats(dims: &[usize], seed: f32) -> Tensor {
     let count: usize = dims.iter().product();
     let values: Vec<f32> = (0..count).map(|i| (i as f32 * 0.37 + seed).sin()).collect();
     Tensor::from_slice(dims, &values).expect("as many elements as the sizes say")
 }
 
 /// A constant of the same elements.
-pub fn weight(b: &mut Builder, dims: &[usize], seed: f32) -> Value {
+pub(crate) fn weight(b: &mut Builder, dims: &[usize], seed: f32) -> Value {
     b.constant(floats(dims, seed).to_literal())
 }
 
 /// x · w + bias.
-pub fn linear(b: &mut Builder, x: Value, dims: [usize; 2], seed: f32) -> Result<Value, TypeError> {
+pub(crate) fn linear(b: &mut Builder, x: Value, dims: [usize; 2], seed: f32) -> Result<Value, TypeError> {
     let w = weight(b, &dims, seed);
     let bias = weight(b, &dims[1..], seed + 1.0);
     let y = b.matmul(x, w)?;
@@ -41,7 +41,7 @@ pub fn linear(b: &mut Builder, x: Value, dims: [usize; 2], seed: f32) -> Result<
 }
 
 /// A perceptron of these widths with max(x, 0) between its layers, on x: f32[n, widths[0]].
-pub fn perceptron(widths: &[usize]) -> Graph {
+pub(crate) fn perceptron(widths: &[usize]) -> Graph {
     let build = || {
         let mut b = Builder::new("perceptron");
         let x = b.input("x", TensorType::new(DType::F32, vec![Dim::symbol("n"), widths[0].into()]))?;
@@ -56,12 +56,12 @@ pub fn perceptron(widths: &[usize]) -> Graph {
 }
 
 /// f32[n, 8] to f32[n, 4].
-pub fn mlp() -> Graph {
+pub(crate) fn mlp() -> Graph {
     perceptron(&[8, 16, 4])
 }
 
 /// `steps` functions of x: f32[n], one after the other.
-pub fn chain(steps: usize) -> Graph {
+pub(crate) fn chain(steps: usize) -> Graph {
     let build = || {
         let mut b = Builder::new("chain");
         let mut y = b.input("x", TensorType::new(DType::F32, vec![Dim::symbol("n")]))?;
@@ -74,7 +74,7 @@ pub fn chain(steps: usize) -> Graph {
 }
 
 /// A literal whose bytes begin at an odd address.
-pub fn unaligned(dims: &[usize], seed: f32) -> Literal {
+pub(crate) fn unaligned(dims: &[usize], seed: f32) -> Literal {
     let aligned = floats(dims, seed);
     let mut bytes = vec![0u8; aligned.bytes().len() + 2];
     let start = 1 + bytes.as_ptr().addr() % 2;

@@ -1,20 +1,21 @@
 //! `rlx run`: the outputs of a model on given inputs.
 
-use crate::input::InputArgument;
+use crate::execution::{self, CompileArguments, Compiled};
+use crate::inputs::{InputArguments, Missing};
 use crate::open::ModelArguments;
+use crate::outputs::{Summary, write};
+use crate::profile::{self, Recorder};
 use crate::progress::Progress;
-use crate::values::{Sources, parse_setting};
-use anyhow::{Context, bail};
-use clap::Args;
+use crate::units::{bytes, parse_bytes, parse_seconds};
+use anyhow::Context;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, ValueEnum};
 use rlx::eval::{EvalOptions, Oracle, Precision};
-use rlx::io::literal::npy_from_literal;
-use rlx::io::npy::write_npy;
-use rlx::ir::{Bindings, DType, Graph, Literal, Symbol};
-use serde_json::json;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use rlx::ir::Literal;
+use rlx::{Model, RunOptions};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Options of `rlx run`.
 #[derive(Args)]
@@ -22,23 +23,37 @@ pub(crate) struct Options {
     #[command(flatten)]
     model: ModelArguments,
 
-    /// An input's value: NAME=file.npy|npz|wav|png|json, NAME=random[:2,N,8], or NAME=[[1, 2]]
-    #[arg(long, value_name = "NAME=SOURCE")]
-    input: Vec<InputArgument>,
+    #[command(flatten)]
+    inputs: InputArguments,
 
-    /// The value of a symbolic size, for random inputs
-    #[arg(long, value_name = "SYMBOL=N", value_parser = parse_setting)]
-    set: Vec<(Symbol, i64)>,
+    #[command(flatten)]
+    compile: CompileArguments,
+
+    /// What computes
+    #[arg(long, value_enum, default_value_t = Backend::Cpu)]
+    backend: Backend,
 
     /// Write each output to DIR/NAME.npy
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// The seed of random inputs
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    /// The most memory for what lies between inputs and outputs, as in 64MiB; more is an error
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_cap: Option<usize>,
 
-    /// Compute every float in f64
+    /// Give up after this many seconds of computing
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    timeout: Option<Duration>,
+
+    /// Print the time of each kind of step
+    #[arg(long)]
+    profile: bool,
+
+    /// Write the time of each step for Chrome's trace viewer (chrome://tracing, ui.perfetto.dev)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// Compute every float in f64 (only with --backend eval)
     #[arg(long)]
     wide: bool,
 
@@ -47,25 +62,116 @@ pub(crate) struct Options {
     json: bool,
 }
 
+/// What computes.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Backend {
+    /// The compiler, on the CPU
+    Cpu,
+    /// The oracle: plain loops, exact and slow
+    Eval,
+}
+
+/// What a run gave, whatever computed it.
+struct Results {
+    outputs: Vec<Literal>,
+    time: Duration,
+    /// What only one backend has to say, for `--json` and for people.
+    facts: Map<String, Value>,
+    remarks: Vec<String>,
+}
+
+impl Options {
+    /// Options that mean nothing to the backend chosen are errors of the command line.
+    fn refuse_what_does_not_fit(&self) {
+        let of_cpu = [
+            ("--threads", self.compile.threads.is_some()),
+            ("--no-fuse", self.compile.no_fuse),
+            ("--verify", self.compile.verify),
+            ("--memory-cap", self.memory_cap.is_some()),
+            ("--timeout", self.timeout.is_some()),
+            ("--profile", self.profile),
+            ("--trace", self.trace.is_some()),
+        ];
+        let (backend, given) = match self.backend {
+            Backend::Cpu => ("cpu", self.wide.then_some("--wide")),
+            Backend::Eval => ("eval", of_cpu.into_iter().find_map(|(option, given)| given.then_some(option))),
+        };
+        if let Some(option) = given {
+            let message = format!("{option} cannot be used with --backend {backend}");
+            crate::Arguments::command().error(ErrorKind::ArgumentConflict, message).exit()
+        }
+    }
+
+    fn run_on_oracle(&self, model: &Model, inputs: &[Literal]) -> anyhow::Result<Results> {
+        let precision = if self.wide { Precision::Wide } else { Precision::Declared };
+        let oracle = Oracle::new(&model.graph, EvalOptions { precision, ..EvalOptions::default() })?;
+        let progress = Progress::new("computing", self.json);
+        let start = Instant::now();
+        let outputs = oracle.run_watched(inputs, &|done, all| progress.set(done, all));
+        progress.finish();
+        Ok(Results { outputs: outputs?, time: start.elapsed(), facts: Map::new(), remarks: Vec::new() })
+    }
+
+    fn run_on_cpu(&self, model: &Model, inputs: &[Literal]) -> anyhow::Result<Results> {
+        let Compiled { executable, time: compile } = self.compile.compile(model)?;
+        let recorder = Recorder::new();
+        let record = |step, time| recorder.record(step, time);
+        let recording = self.profile || self.trace.is_some();
+        let progress = Progress::new("computing", self.json);
+        let advance = |done, all| progress.set(done, all);
+        let start = Instant::now();
+        let options = RunOptions {
+            deadline: self.timeout.and_then(|timeout| start.checked_add(timeout)),
+            progress: Some(&advance),
+            memory_cap: self.memory_cap,
+            profile: if recording { Some(&record) } else { None },
+            ..RunOptions::default()
+        };
+        let outcome = execution::run(&executable, inputs, &options);
+        let time = start.elapsed();
+        progress.finish();
+        let (outputs, memory) = outcome?;
+        let mut facts = Map::new();
+        facts.insert("compile_seconds".into(), json!(compile.as_secs_f64()));
+        facts.insert("peak_bytes".into(), json!(memory.peak));
+        let mut remarks = vec![format!(
+            "compiled in {:.2} s, temporaries {} (at least {})",
+            compile.as_secs_f64(),
+            bytes(memory.peak),
+            bytes(memory.lower_bound)
+        )];
+        if recording {
+            let steps = executable.report().steps;
+            let samples = recorder.into_samples();
+            if let Some(path) = &self.trace {
+                std::fs::write(path, format!("{}\n", profile::trace(&samples, &steps)))
+                    .with_context(|| path.display().to_string())?;
+                remarks.push(format!("trace: {}", path.display()));
+            }
+            if self.profile {
+                facts.insert("profile".into(), Value::Array(profile::to_json(&samples, &steps)));
+                if !self.json {
+                    print!("{}", profile::table(&samples, &steps));
+                }
+            }
+        }
+        Ok(Results { outputs, time, facts, remarks })
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    options.refuse_what_does_not_fit();
     let opening = Instant::now();
     let model = options.model.open()?;
     let opened = opening.elapsed();
-    let mut bindings = Bindings::new();
-    for (symbol, value) in &options.set {
-        bindings.set(symbol.clone(), *value);
-    }
-    let inputs = gather(&model.graph, options, &bindings)?;
-    let precision = if options.wide { Precision::Wide } else { Precision::Declared };
-    let oracle = Oracle::new(&model.graph, EvalOptions { precision, ..EvalOptions::default() })?;
-    let progress = Progress::new("computing", options.json);
-    let running = Instant::now();
-    let results = oracle.run_watched(&inputs, &|done, all| progress.set(done, all));
-    progress.finish();
-    let (results, took) = (results?, running.elapsed());
+    let inputs = options.inputs.gather(&model.graph, Missing::Refused)?;
+    let (backend, results) = match options.backend {
+        Backend::Cpu => ("cpu", options.run_on_cpu(&model, &inputs)?),
+        Backend::Eval => ("eval", options.run_on_oracle(&model, &inputs)?),
+    };
     let mut rows = Vec::new();
-    for (output, literal) in model.graph.outputs().iter().zip(&results) {
+    for (output, literal) in model.graph.outputs().iter().zip(&results.outputs) {
         let file = match &options.output {
             Some(folder) => Some(write(folder, &output.name, literal)?),
             None => None,
@@ -86,88 +192,18 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         }));
     }
     if options.json {
-        let (open_s, run_s) = (opened.as_secs_f64(), took.as_secs_f64());
-        println!("{}", json!({ "outputs": rows, "open_seconds": open_s, "run_seconds": run_s }));
+        let mut object = Map::new();
+        object.insert("backend".into(), json!(backend));
+        object.insert("outputs".into(), Value::Array(rows));
+        object.insert("open_seconds".into(), json!(opened.as_secs_f64()));
+        object.insert("run_seconds".into(), json!(results.time.as_secs_f64()));
+        object.extend(results.facts);
+        println!("{}", Value::Object(object));
     } else {
-        eprintln!("opened in {:.2} s, computed in {:.2} s", opened.as_secs_f64(), took.as_secs_f64());
+        for remark in &results.remarks {
+            eprintln!("{remark}");
+        }
+        eprintln!("opened in {:.2} s, computed in {:.2} s", opened.as_secs_f64(), results.time.as_secs_f64());
     }
     Ok(())
-}
-
-/// The inputs in the graph's order. A name that the model lacks, or an input without a value, is an error.
-fn gather(graph: &Graph, options: &Options, bindings: &Bindings) -> anyhow::Result<Vec<Literal>> {
-    let declared: Vec<String> = graph.input_types().map(|(name, t)| format!("{name} ({t})")).collect();
-    for (i, argument) in options.input.iter().enumerate() {
-        if !graph.input_types().any(|(name, _)| name == argument.name) {
-            bail!("there is no input {:?}; the inputs are {}", argument.name, declared.join(", "));
-        }
-        if options.input[..i].iter().any(|other| other.name == argument.name) {
-            bail!("input {:?} is given twice", argument.name);
-        }
-    }
-    let sources = Sources { bindings, seed: options.seed };
-    graph
-        .input_types()
-        .map(|(name, t)| {
-            let Some(argument) = options.input.iter().find(|a| a.name == name) else {
-                bail!("input {name:?} ({t}) is not set; give it with --input {name}=…");
-            };
-            sources.literal(name, &argument.source, t)
-        })
-        .collect()
-}
-
-/// Writes an output. A slash in its name would be a folder.
-fn write(folder: &Path, name: &str, literal: &Literal) -> anyhow::Result<PathBuf> {
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let safe: String =
-        name.chars().map(|c| if c == '/' || c == '\\' || c.is_control() { '_' } else { c }).collect();
-    let path = folder.join(format!("{safe}.npy"));
-    let array = npy_from_literal(literal)
-        .with_context(|| format!("output {name:?}: npy files cannot hold {}", literal.tensor_type()))?;
-    let mut file = BufWriter::new(File::create(&path).with_context(|| path.display().to_string())?);
-    write_npy(&array, &mut file)?;
-    file.flush().with_context(|| path.display().to_string())?;
-    Ok(path)
-}
-
-/// What a person wants to see of an output first.
-struct Summary {
-    least: Option<f64>,
-    greatest: Option<f64>,
-    mean: Option<f64>,
-    first: Vec<f64>,
-    not_finite: usize,
-}
-
-impl Summary {
-    fn of(literal: &Literal) -> anyhow::Result<Summary> {
-        let mut numbers = Vec::new();
-        if !literal.dtype().is_complex() {
-            let mut b = rlx::ir::Builder::verbatim("summary");
-            let x = b.constant(literal.clone());
-            let y = b.cast(x, DType::F64)?;
-            let wide = rlx::eval::evaluate(&b.finish([("y", y)])?, &[])?;
-            numbers = wide.first().and_then(|l| l.to_vec::<f64>()).unwrap_or_default();
-        }
-        let finite: Vec<f64> = numbers.iter().copied().filter(|x| x.is_finite()).collect();
-        let mean = (!finite.is_empty()).then(|| finite.iter().sum::<f64>() / finite.len() as f64);
-        Ok(Summary {
-            least: finite.iter().copied().reduce(f64::min),
-            greatest: finite.iter().copied().reduce(f64::max),
-            mean,
-            not_finite: numbers.len() - finite.len(),
-            first: numbers.into_iter().take(6).collect(),
-        })
-    }
-
-    fn text(&self) -> String {
-        let (Some(least), Some(greatest), Some(mean)) = (self.least, self.greatest, self.mean) else {
-            return String::new();
-        };
-        let first: Vec<String> = self.first.iter().map(|x| format!("{x:.6}")).collect();
-        let odd =
-            if self.not_finite > 0 { format!(", {} not finite", self.not_finite) } else { String::new() };
-        format!("[{}, …] min {least:.6}, max {greatest:.6}, mean {mean:.6}{odd}", first.join(", "))
-    }
 }

@@ -76,7 +76,9 @@ fn main() -> anyhow::Result<()> {
     );
     let picture = folder.join("notes.png");
     piano_roll::draw(&heard, &played, &picture)?;
+    let report = model::explain(&rlx, &model, &folder)?;
     println!("Sound:   {}\nPicture: {}", sound_file.display(), picture.display());
+    println!("Report:  {} (what the compiler made of the model, for a browser)", report.display());
     ensure!(
         accuracy.recall() >= REQUIRED && accuracy.precision() >= REQUIRED,
         "at least {:.0} % of the notes should be right",

@@ -1,7 +1,9 @@
-//! Runs the basic-pitch model through the `rlx` command, windows in and likelihoods out as `.npy` files.
+//! Runs the basic-pitch model through the `rlx` command, windows in and likelihoods out as `.npy` files, and lets it
+//! write the compiler's report.
 
-use std::path::Path;
-use std::process::Command;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
@@ -11,6 +13,9 @@ use crate::notes::{KEYS, WINDOW_SAMPLES, WindowOutput};
 const INPUT: &str = "serving_default_input_2:0";
 const NOTE: &str = "StatefulPartitionedCall:1";
 const ONSET: &str = "StatefulPartitionedCall:2";
+
+/// The windows, in the folder of the demonstration.
+const WINDOWS: &str = "windows.npy";
 
 /// What the model says about each window.
 ///
@@ -22,7 +27,7 @@ pub(crate) fn listen(
     windows: &[Vec<f32>],
     folder: &Path,
 ) -> anyhow::Result<Vec<WindowOutput>> {
-    let input = folder.join("windows.npy");
+    let input = folder.join(WINDOWS);
     let samples: Vec<f32> = windows.concat();
     write_npy(&input, [windows.len(), WINDOW_SAMPLES, 1], &samples)?;
     // What an earlier run left must not be taken for the answer of this one.
@@ -31,15 +36,40 @@ pub(crate) fn listen(
         std::fs::remove_dir_all(&outputs).with_context(|| format!("removing {}", outputs.display()))?;
     }
     std::fs::create_dir(&outputs).with_context(|| format!("creating {}", outputs.display()))?;
-    let mut assignment = std::ffi::OsString::from(format!("{INPUT}="));
-    assignment.push(&input);
     let mut command = Command::new(rlx);
-    command.arg("run").arg(model).arg("--input").arg(assignment).arg("--output").arg(&outputs);
-    let status = command.status().with_context(|| format!("starting {}", rlx.display()))?;
-    ensure!(status.success(), "`{} run` failed: {status}", rlx.display());
+    command.arg("run").arg(model).arg("--input").arg(assignment(&input)).arg("--output").arg(&outputs);
+    succeed(&mut command)?;
     let note = read_output(&outputs, NOTE, windows.len())?;
     let onset = read_output(&outputs, ONSET, windows.len())?;
     Ok(note.into_iter().zip(onset).map(|(note, onset)| WindowOutput { note, onset }).collect())
+}
+
+/// Writes the compiler's report on the windows of [`listen`] as a page: its graph, its memory, the time of each step.
+///
+/// # Errors
+/// If the command fails.
+pub(crate) fn explain(rlx: &Path, model: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let page = folder.join("report.html");
+    let mut command = Command::new(rlx);
+    command.arg("explain").arg(model).arg("--run").arg("--input").arg(assignment(&folder.join(WINDOWS)));
+    command.arg("--html").arg(&page).stdout(Stdio::null());
+    succeed(&mut command)?;
+    Ok(page)
+}
+
+/// `--input`'s value for the model's only input.
+fn assignment(file: &Path) -> OsString {
+    let mut assignment = OsString::from(format!("{INPUT}="));
+    assignment.push(file);
+    assignment
+}
+
+fn succeed(command: &mut Command) -> anyhow::Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let what = command.get_args().next().unwrap_or_default().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("starting {program}"))?;
+    ensure!(status.success(), "`{program} {what}` failed: {status}");
+    Ok(())
 }
 
 /// One output, by window.

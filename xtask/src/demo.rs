@@ -14,7 +14,7 @@ const MODEL: &str = "models/basic-pitch/nmp.onnx";
 /// Options of `cargo xtask demo`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Where the sound and the picture are written [default: TARGET/demo]
+    /// Where the sound, the picture and the compiler's report are written [default: TARGET/demo]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

@@ -27,3 +27,8 @@ pub use rlx_runtime::{
     Cache, CompileOptions, CompileReport, Device, DeviceInfo, Error, Executable, MemoryUse, Outputs, Report,
     RunError, RunOptions, Session, Slots, State, Tensor, TensorError, devices, report,
 };
+
+/// The examples of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

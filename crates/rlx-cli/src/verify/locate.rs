@@ -354,8 +354,8 @@ mod tests {
     fn sizes_that_operands_do_not_bind_are_given_to_a_node_by_itself() {
         let graph = text::parse(
             "rlx 1 graph \"g\"(%x: f32[n], %y: f32[m]) {
-                %a = reshape(%x, dims=[n, 1])
-                %b = broadcast(%a, dims=[n, m])
+                %a = reshape<dims=[n, 1]>(%x)
+                %b = broadcast<dims=[n, m]>(%a)
                 return \"b\" = %b
             }",
         )

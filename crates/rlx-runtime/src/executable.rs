@@ -48,6 +48,8 @@ impl Executable {
             });
         }
         let layouts = self.shared.weights.layouts().into_iter();
+        let kept = self.kept();
+        let last = kept.last();
         Report {
             graph: program.name.to_string(),
             threads: self.shared.pool.threads(),
@@ -61,7 +63,7 @@ impl Executable {
                 reason: "the session has one device".to_string(),
             }],
             init_steps: report::init_steps(program),
-            steps: report::steps(program),
+            steps: report::steps(program, last.map(Instance::bindings)),
             weights: WeightReport {
                 count: program.weights.len(),
                 bytes: program.weights.iter().map(|w| w.bytes().len()).sum(),
@@ -70,7 +72,7 @@ impl Executable {
                     .collect(),
                 derived_bytes: self.derived_bytes(),
             },
-            memory: self.kept().last().map(|instance| report::memory(program, instance, Vec::new())),
+            memory: last.map(|instance| report::memory(program, instance, Vec::new())),
         }
     }
 

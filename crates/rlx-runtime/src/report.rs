@@ -66,6 +66,8 @@ pub struct StepRecord {
     pub reads: Vec<Origin>,
     /// The results' types.
     pub results: Vec<String>,
+    /// The results' types with the sizes of the last run; empty if there was none.
+    pub bound: Vec<String>,
     /// The outputs of the program that it writes.
     pub outputs: Vec<String>,
     /// What a region computes.
@@ -192,9 +194,9 @@ impl StepRecord {
         }
     }
 
-    /// The type of the first result, or of the first operand where there is none.
+    /// The type of the first result, with the sizes of the last run if there was one.
     pub fn shape(&self) -> &str {
-        self.results.first().or(self.operands.first()).map_or("", String::as_str)
+        self.bound.first().or(self.results.first()).map_or("", String::as_str)
     }
 }
 

@@ -39,9 +39,10 @@ pub(super) fn svg(account: &Account) -> String {
     let diagram = Diagram { sizes: shapes.iter().map(Shape::size).collect(), edges };
     let placed = place(&diagram);
     let (width, height) = placed.size;
-    // The first view is as wide as boxes can be read in; the whole may be much larger.
+    // The first view is as wide as boxes can be read in, around the first box; the whole may be much larger.
     let (view_width, view_height) = (width.min(1600.0), height.min(900.0));
-    let left = (width - view_width) / 2.0;
+    let first = placed.centres.first().map_or(0.0, |(x, _)| *x);
+    let left = (first - view_width / 2.0).clamp(0.0, width - view_width);
     let mut out = String::new();
     let _ = write!(
         out,

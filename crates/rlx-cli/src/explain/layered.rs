@@ -1,5 +1,5 @@
-//! Places for the nodes of an acyclic graph, in layers from top to bottom (Sugiyama, Tagawa and Toda 1981): a node's
-//! layer is one below its lowest predecessor's; long edges pass through a point in each layer between; the order in a
+//! Places for the nodes of an acyclic graph, in layers from top to bottom (Sugiyama, Tagawa and Toda 1981): every edge
+//! goes down, and nodes are as near to their readers as that allows; long edges pass through a point in each layer between; the order in a
 //! layer follows the mean place of neighbours, which keeps crossings few.
 
 /// What is to be placed: sizes of nodes, and edges from lower to higher indices.
@@ -91,17 +91,19 @@ fn layers(diagram: &Diagram) -> Vec<usize> {
     for (from, to) in &edges {
         layers[*to] = layers[*to].max(layers[*from] + 1);
     }
-    // What comes from nowhere is drawn right above its first reader.
-    let mut first_reader: Vec<Option<usize>> = vec![None; n];
-    let mut has_source = vec![false; n];
+    // A node with no more edges above than below goes down to its first reader: that makes edges shorter, or leaves
+    // them as long. The last nodes first, so that chains move as a whole.
+    let (mut above, mut below) = (vec![0usize; n], vec![Vec::new(); n]);
     for (from, to) in &edges {
-        has_source[*to] = true;
-        let layer = layers[*to];
-        first_reader[*from] = Some(first_reader[*from].map_or(layer, |known: usize| known.min(layer)));
+        above[*to] += 1;
+        below[*from].push(*to);
     }
-    for node in 0..n {
-        if let (false, Some(reader)) = (has_source[node], first_reader[node]) {
-            layers[node] = reader.saturating_sub(1);
+    for node in (0..n).rev() {
+        let first_reader = below[node].iter().map(|to: &usize| layers[*to]).min();
+        if let Some(reader) = first_reader
+            && above[node] <= below[node].len()
+        {
+            layers[node] = reader - 1;
         }
     }
     layers
@@ -227,9 +229,10 @@ mod tests {
     }
 
     #[test]
-    fn an_input_is_drawn_above_its_first_reader() {
-        let placed = place(&diagram(5, &[(0, 2), (2, 3), (3, 4), (1, 4)]));
-        assert_eq!(placed.centres[1].1, placed.centres[3].1);
+    fn a_chain_from_nowhere_is_drawn_right_above_its_reader() {
+        let placed = place(&diagram(7, &[(0, 2), (2, 4), (4, 5), (5, 6), (1, 3), (3, 6)]));
+        assert_eq!(placed.centres[3].1, placed.centres[5].1);
+        assert_eq!(placed.centres[1].1, placed.centres[4].1);
     }
 
     #[test]

@@ -11,6 +11,9 @@ const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 90.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 30.0;
+/// Told apart on light and on dark ground.
+const COLOURS: [&str; 9] =
+    ["#5b8fd6", "#5fb38a", "#d98f5c", "#b07cc6", "#c9b458", "#d4708a", "#54b0bf", "#8c9a5b", "#9b8579"];
 
 /// The arena of one segment as SVG.
 pub(super) fn svg(segment: &SegmentMemory) -> String {
@@ -30,12 +33,12 @@ pub(super) fn svg(segment: &SegmentMemory) -> String {
         let (left, right) = (x(block.first), x(end));
         let (upper, lower) = (y(block.offset + block.bytes), y(block.offset));
         // Neighbours differ in colour.
-        let hue = (i * 137) % 360;
+        let colour = COLOURS[i % COLOURS.len()];
         let class = if block.scratch { "scratch" } else { "block" };
         let _ = writeln!(
             out,
             "<rect class=\"{class}\" x=\"{left:.2}\" y=\"{upper:.2}\" width=\"{:.2}\" height=\"{:.2}\" \
-             fill=\"hsl({hue},55%,60%)\"><title>{}\nsteps {} to {}\noffset {}, {}</title></rect>",
+             fill=\"{colour}\"><title>{}\nsteps {} to {}\noffset {}, {}</title></rect>",
             (right - left).max(0.5),
             (lower - upper).max(0.5),
             Escaped(&block.what),

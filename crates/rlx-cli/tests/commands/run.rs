@@ -62,6 +62,7 @@ fn a_profile_lists_the_time_of_each_step_and_the_trace_has_an_event_for_each() {
     let profile = json(&[&base[..], &["--json"]].concat())["profile"].clone();
     let steps = profile.as_array().unwrap();
     assert!(!steps.is_empty());
+    assert!(steps.iter().all(|step| !step["shape"].as_str().unwrap().contains('n')), "sizes are numbers");
     assert!(steps.iter().all(|step| step["ms"].as_f64().unwrap() >= 0.0 && step["kernel"].is_string()));
     let trace: Value = serde_json::from_str(&text(&trace)).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();

@@ -53,6 +53,7 @@ impl StepRecord {
             "operands": self.operands,
             "reads": self.reads.iter().map(reads).collect::<Vec<_>>(),
             "results": self.results,
+            "bound": self.bound,
             "outputs": self.outputs,
             "region": self.region.as_ref().map(|region| json!({
                 "nodes": region.nodes, "operations": region.operations, "body": region.body,

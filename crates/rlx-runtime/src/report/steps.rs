@@ -2,12 +2,12 @@
 
 use super::{Block, MemoryReport, Origin, RegionRecord, SegmentMemory, StepRecord};
 use rlx_cpu::{Instance, Occupant};
-use rlx_ir::{Op, Primitive, TensorType, text};
+use rlx_ir::{Bindings, Dim, Op, Primitive, TensorType, text};
 use rlx_opt::Program;
 use rlx_opt::program::{BufferId, BufferKind, Step, StepOp, View};
 
-/// The records of the steps that run each time.
-pub(crate) fn steps(program: &Program) -> Vec<StepRecord> {
+/// The records of the steps that run each time; `sizes` are those of the last run.
+pub(crate) fn steps(program: &Program, sizes: Option<&Bindings>) -> Vec<StepRecord> {
     let segments = program.segments();
     // Memory may be written more than once, in place: what is read is what the last step before wrote.
     let mut writers: Vec<Option<usize>> = vec![None; program.buffers.len()];
@@ -18,6 +18,9 @@ pub(crate) fn steps(program: &Program) -> Vec<StepRecord> {
         let mut record = record(index, step, reads, segment);
         if matches!(step.op, StepOp::Copy) && record.reason.is_empty() {
             record.reason = copy_reason(program, index);
+        }
+        if let Some(sizes) = sizes {
+            record.bound = step.result_types.iter().map(|t| bound(t, sizes)).collect();
         }
         for view in &step.results {
             writers[view.buffer.index()] = Some(index);
@@ -47,6 +50,13 @@ fn origin(program: &Program, writers: &[Option<usize>], view: &View) -> Origin {
     }
 }
 
+/// A type with its sizes; a size that no run has shown stays as it is.
+fn bound(t: &TensorType, sizes: &Bindings) -> String {
+    let dims: Vec<Dim> =
+        t.dims().iter().map(|dim| dim.eval_size(sizes).map_or_else(|_| dim.clone(), Dim::from)).collect();
+    t.with_shape(dims).to_string()
+}
+
 fn names(types: &[TensorType]) -> Vec<String> {
     types.iter().map(TensorType::to_string).collect()
 }
@@ -61,6 +71,7 @@ fn record(index: usize, step: &Step, reads: Vec<Origin>, segment: usize) -> Step
         operands: names(&step.operand_types),
         reads,
         results: names(&step.result_types),
+        bound: Vec::new(),
         outputs: Vec::new(),
         region,
         copy: matches!(step.op, StepOp::Copy),

@@ -38,12 +38,32 @@ pub struct PrepareContext<'a> {
     /// The programs of the step's subgraphs.
     pub bodies: Vec<Arc<Loaded>>,
     constants: Vec<Option<Literal>>,
+    views: Vec<Option<ConstantView>>,
+}
+
+/// A view of a constant: elements that packed weights can be made from.
+pub struct ConstantView {
+    /// All bytes of the buffer that is viewed; what packed weights are found by.
+    pub source: Literal,
+    /// The first element of the view, aligned.
+    pub pointer: *const u8,
+    /// Elements from the buffer's first to the view's.
+    pub offset: i64,
+    /// The sizes; `None` where only running tells, which a stride of 0 allows.
+    pub dims: Vec<Option<usize>>,
+    /// The strides, in elements.
+    pub strides: Vec<isize>,
 }
 
 impl PrepareContext<'_> {
     /// Operand `i`, if it is a whole constant.
     pub fn constant(&self, i: usize) -> Option<&Literal> {
         self.constants.get(i).and_then(Option::as_ref)
+    }
+
+    /// Operand `i`, if it is a view of a constant with known strides.
+    pub fn constant_view(&self, i: usize) -> Option<&ConstantView> {
+        self.views.get(i).and_then(Option::as_ref)
     }
 }
 
@@ -105,7 +125,8 @@ impl Loaded {
             .map(|body| Loaded::new(body, store, pool).map(Arc::new))
             .collect::<Result<Vec<_>, _>>()?;
         let constants = step.operands.iter().map(|view| self.constant(view)).collect();
-        kernels::prepare(PrepareContext { step, store, bodies, constants })
+        let views = step.operands.iter().map(|view| self.constant_view(view)).collect();
+        kernels::prepare(PrepareContext { step, store, bodies, constants, views })
     }
 
     /// The whole constant that a view shows, if it does.
@@ -116,15 +137,32 @@ impl Loaded {
         if !view.packed || view.offset != rlx_ir::Dim::ZERO || buffer.bytes.as_size() != Some(bytes) {
             return None;
         }
-        let source = match buffer.kind {
-            BufferKind::Weight(index) => self.program.weights[index as usize].bytes().clone(),
-            BufferKind::Derived => {
-                let derived = self.derived[view.buffer.index()].clone()?;
-                Bytes::from_owner(DerivedBytes(derived)).slice(..bytes)
-            }
-            _ => return None,
-        };
+        let source = self.constant_bytes(view.buffer)?.slice(..bytes);
         Literal::new(view.dtype, dims, source).ok()
+    }
+
+    /// The bytes of a constant buffer.
+    fn constant_bytes(&self, id: BufferId) -> Option<Bytes> {
+        match self.program.buffer(id).kind {
+            BufferKind::Weight(index) => Some(self.program.weights[index as usize].bytes().clone()),
+            BufferKind::Derived => Some(Bytes::from_owner(DerivedBytes(self.derived[id.index()].clone()?))),
+            _ => None,
+        }
+    }
+
+    fn constant_view(&self, view: &View) -> Option<ConstantView> {
+        let bytes = self.constant_bytes(view.buffer)?;
+        let offset = view.offset.as_const()?;
+        let strides: Vec<isize> =
+            view.strides.iter().map(|s| s.as_const().map(|s| s as isize)).collect::<Option<_>>()?;
+        let dims: Vec<Option<usize>> = view.dims.iter().map(rlx_ir::Dim::as_size).collect();
+        if dims.iter().zip(&strides).any(|(dim, stride)| dim.is_none() && *stride != 0) {
+            return None;
+        }
+        let first = self.constant_address(view.buffer)?;
+        let pointer = first.wrapping_offset(offset as isize * width(view.dtype) as isize);
+        let source = Literal::new(rlx_ir::DType::U8, vec![bytes.len()], bytes).ok()?;
+        Some(ConstantView { source, pointer, offset, dims, strides })
     }
 
     /// Where a constant buffer lies.

@@ -1,9 +1,12 @@
 //! The kernels, a file a family, and the one place that says which step runs by which.
 
 pub mod control;
+pub mod conv;
 pub mod copy;
+pub mod gemm;
 pub mod reference;
 pub mod region;
+pub mod window;
 
 use crate::error::RunError;
 use crate::kernel::Kernel;
@@ -27,7 +30,8 @@ pub(crate) fn operand_layout(op: &Op, _index: usize, operands: &[&TensorType]) -
         return OperandLayout::Contiguous;
     }
     match route(op, operands).kernel {
-        "region" | "reference" => OperandLayout::Strided,
+        "window" if matches!(op, Op::Primitive(Primitive::ReduceWindowGrad(_))) => OperandLayout::Contiguous,
+        "region" | "reference" | "gemm" | "conv" | "window" => OperandLayout::Strided,
         _ => OperandLayout::Contiguous,
     }
 }
@@ -43,6 +47,24 @@ pub(crate) fn route(op: &Op, operands: &[&TensorType]) -> Route {
     match op {
         Op::Primitive(Primitive::If(_) | Primitive::While(_) | Primitive::Scan(_)) => because("control", ""),
         Op::Primitive(Primitive::Call(_)) => because("region", "fused"),
+        Op::Primitive(Primitive::Dot(_) | Primitive::IntegerDot(_)) => match gemm::route(op, operands) {
+            Some(reason) => Route { kernel: "gemm", reason },
+            None => because("reference", "no tiles for these element types: the oracle's loops"),
+        },
+        Op::Primitive(Primitive::Conv(conv)) => match conv::route(conv, operands) {
+            Some(reason) => Route { kernel: "conv", reason },
+            None => because("reference", "no tiles for these element types: the oracle's loops"),
+        },
+        Op::Primitive(Primitive::ReduceWindow(_)) => match operands.first().and_then(|x| window::route(x.dtype)) {
+            Some(reason) => Route { kernel: "window", reason },
+            None => because("reference", "no lanes for this element type: the oracle's loops"),
+        },
+        Op::Primitive(Primitive::ReduceWindowGrad(_)) => {
+            match operands.first().and_then(|x| window::route_gradient(x.dtype)) {
+                Some(reason) => Route { kernel: "window", reason },
+                None => because("reference", "no lanes for this element type: the oracle's loops"),
+            }
+        }
         op if region::runs_alone(op, operands) => because("region", "one operation"),
         _ => because("reference", "no kernel of its own yet: the oracle's loops"),
     }
@@ -55,6 +77,9 @@ pub(crate) fn prepare(cx: PrepareContext<'_>) -> Result<Box<dyn Kernel>, RunErro
         StepOp::Op(op) => op,
     };
     match cx.step.kernel {
+        "conv" => conv::prepare(op, &cx),
+        "window" => window::prepare(op, cx.step.operand_types[0].dtype),
+        "gemm" => gemm::prepare(op, &cx),
         "control" => Ok(control::prepare(op, &cx)),
         "region" => region::prepare(op, &cx),
         _ => Ok(Box::new(reference::Reference::new(op, &cx))),

@@ -14,7 +14,7 @@ pub(super) fn sign(x: f32) -> f32 {
 
 /// The greater; NaN if either is; max(−0, +0) = +0.
 #[inline(always)]
-pub(super) fn max(x: f32, y: f32) -> f32 {
+pub(crate) fn max(x: f32, y: f32) -> f32 {
     let greater = if x > y { x } else { y };
     // Equal numbers differ only as zeros do, by the sign.
     let equal = f32::from_bits(x.to_bits() & y.to_bits());
@@ -24,7 +24,7 @@ pub(super) fn max(x: f32, y: f32) -> f32 {
 
 /// The lesser; NaN if either is; min(−0, +0) = −0.
 #[inline(always)]
-pub(super) fn min(x: f32, y: f32) -> f32 {
+pub(crate) fn min(x: f32, y: f32) -> f32 {
     let lesser = if x < y { x } else { y };
     let equal = f32::from_bits(x.to_bits() | y.to_bits());
     let number = if x == y { equal } else { lesser };
@@ -46,7 +46,7 @@ pub(super) fn to_odd(x: i128) -> f64 {
 
 /// The number as f32, rounded to odd.
 #[inline(always)]
-pub(super) fn to_odd_f32(x: f64) -> f32 {
+pub(crate) fn to_odd_f32(x: f64) -> f32 {
     let nearest = x as f32;
     let back = f64::from(nearest);
     if back == x || x.is_nan() || nearest.to_bits() & 1 == 1 {

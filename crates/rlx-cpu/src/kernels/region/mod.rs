@@ -23,6 +23,7 @@ use rlx_opt::program::Step;
 use rlx_opt::region::{Region, is_elementwise};
 use std::sync::Arc;
 
+pub(crate) use float::{max, min, to_odd_f32};
 pub use lanes::Lane;
 
 /// Whether a node may be part of a region here: all its element types have lanes, and its function a table entry.

@@ -1,0 +1,394 @@
+//! Convolutions as products: the kernel's channels are rows, the windows are columns that are gathered block by block
+//! into the panels of the product, never written out whole. Channels that do not mix have their own loops.
+//!
+//! Where windows leave the input, or elements have another type, each image is first expanded: converted, its gaps and
+//! padding filled in. After that no window needs a test.
+#![allow(unsafe_code)]
+
+pub mod columns;
+pub mod depthwise;
+pub mod expand;
+pub mod geometry;
+
+use crate::array::{In, Out, width};
+use crate::error::RunError;
+use crate::kernel::{Arguments, BindContext, Bound, Kernel, RunContext};
+use crate::kernels::gemm::finish::{Finish, Stored, Wrap};
+use crate::kernels::gemm::panels::{Fill, Left, MOST_LANES, Offsets, Panels, Right, Source, Strided, Takes};
+use crate::kernels::gemm::product::{Operand, Product, Sums};
+use crate::load::PrepareContext;
+use crate::kernels::gemm::{Arithmetic, Shared, Types, direct, unsupported, with_arithmetic};
+use columns::Columns;
+use expand::{Expand, Expands, Filling, Less};
+use geometry::{Expanded, Geometry, Windows};
+use rlx_eval::Fault;
+use rlx_ir::op::contract::Conv;
+use rlx_ir::{DType, Op, Primitive, TensorType};
+use rlx_opt::program::Layout;
+use std::marker::PhantomData;
+
+fn types_of(op: &Conv, operands: &[&TensorType]) -> Option<Types> {
+    Types::new(operands.first()?.dtype, op.accum, op.out)
+}
+
+/// Why a convolution runs here; `None` if it does not.
+pub(crate) fn route(op: &Conv, operands: &[&TensorType]) -> Option<String> {
+    let types = types_of(op, operands)?;
+    let one = rlx_ir::Dim::ONE;
+    let apart = operands.get(1).is_some_and(|w| w.shape.get(1) == Some(&one));
+    Some(match types.arithmetic {
+        Arithmetic::F32 if apart && operands[1].dtype == DType::F32 => "channels apart, f32 sums".into(),
+        Arithmetic::F32 => "windows as columns of a blocked product, f32 sums".into(),
+        Arithmetic::F64 => "windows as columns of a blocked product, f64 sums".into(),
+        _ => "windows as columns of a blocked product of integers, which wraps".into(),
+    })
+}
+
+/// The kernel of a convolution.
+pub(crate) fn prepare(op: &Op, cx: &PrepareContext<'_>) -> Result<Box<dyn Kernel>, RunError> {
+    let Op::Primitive(Primitive::Conv(conv)) = op else { return Err(unsupported(op, "no convolution")) };
+    let operands: Vec<&TensorType> = cx.step.operand_types.iter().collect();
+    let types = types_of(conv, &operands).ok_or_else(|| unsupported(op, "these types"))?;
+    with_arithmetic!(types.arithmetic, prepare_as(op, conv, types, cx))
+}
+
+fn prepare_as<G: Takes>(
+    op: &Op,
+    conv: &Conv,
+    types: Types,
+    cx: &PrepareContext<'_>,
+) -> Result<Box<dyn Kernel>, RunError>
+where
+    G::Sum: Stored,
+    G::Element: Expands + Less,
+{
+    let dtype = cx.step.operand_types[0].dtype;
+    let functions = (
+        G::fill_of::<Left>(dtype),
+        G::fill_of::<Right>(dtype),
+        G::Element::expand_of(dtype),
+        G::Sum::finish_of(types.out),
+    );
+    let (Some(kernel_fill), Some(input_fill), Some(expand), Some(finish)) = functions else {
+        return Err(unsupported(op, &dtype.to_string()));
+    };
+    Ok(Box::new(Convolution::<G> {
+        op: conv.clone(),
+        panels: constant_panels::<G>(conv, kernel_fill, cx)?,
+        functions: Functions { kernel_fill, input_fill, expand, finish },
+        wrap: types.wrap,
+        direct: direct::<G>(types),
+        apart: types.arithmetic == Arithmetic::F32 && dtype == DType::F32,
+    }))
+}
+
+/// The panels of a constant kernel, one matrix a group.
+fn constant_panels<G: Takes>(
+    op: &Conv,
+    fill: Fill<G>,
+    cx: &PrepareContext<'_>,
+) -> Result<Option<Shared<G>>, RunError> {
+    let Some(view) = cx.constant_view(1) else { return Ok(None) };
+    let Some(dims) = view.dims.iter().copied().collect::<Option<Vec<usize>>>() else { return Ok(None) };
+    let dtype = cx.step.operand_types[1].dtype;
+    let layout = Layout { dtype, dims: dims.as_slice().into(), strides: view.strides.as_slice().into() };
+    let mut source = kernel_matrices::<G>(&layout, op.groups, 1, fill);
+    source.pointer = view.pointer;
+    let name = format!(
+        "{} conv {dtype} {} {dims:?} {} {:?}",
+        G::NAME,
+        op.groups,
+        view.offset,
+        view.strides
+    );
+    let (rows, depth) = (dims[0] / op.groups, dims[1..].iter().product());
+    let make = || {
+        let panels = Panels::new::<Left>(&source, op.groups, rows, depth)?;
+        let bytes = panels.bytes();
+        Ok((panels, bytes))
+    };
+    cx.store.packed(&view.source, &name, make).map(Some)
+}
+
+/// A kernel as left matrices, one a group, the same for all images.
+fn kernel_matrices<G: Takes>(w: &Layout, groups: usize, images: usize, fill: Fill<G>) -> Strided<G, Left> {
+    let group = (w.dims[0] / groups.max(1)) as isize * w.strides[0];
+    Strided {
+        pointer: std::ptr::null(),
+        width: width(w.dtype),
+        batch: Offsets::new(&[images, groups], &[0, group]),
+        free: Offsets::Even(w.strides[0]),
+        depth: Offsets::new(&w.dims[1..], &w.strides[1..]),
+        fill,
+        side: PhantomData,
+    }
+}
+
+struct Functions<G: Takes> {
+    kernel_fill: Fill<G>,
+    input_fill: Fill<G>,
+    expand: Expand<G::Element>,
+    finish: Finish<G::Sum>,
+}
+
+impl<G: Takes> Clone for Functions<G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G: Takes> Copy for Functions<G> {}
+
+struct Convolution<G: Takes> {
+    op: Conv,
+    panels: Option<Shared<G>>,
+    functions: Functions<G>,
+    wrap: Wrap,
+    /// Whether sums are written straight to the result.
+    direct: bool,
+    /// Whether channels that do not mix have their own loops.
+    apart: bool,
+}
+
+/// The most elements of images that are expanded at once.
+const EXPANDED: usize = 4 << 20;
+
+/// Elements that a task expands.
+const EXPAND_GRAIN: usize = 32 * 1024;
+
+impl<G: Takes> Kernel for Convolution<G>
+where
+    G::Sum: Stored,
+    G::Element: Expands + Less,
+{
+    fn bind(&self, cx: &BindContext<'_>) -> Result<Box<dyn Bound>, Fault> {
+        let (x, w) = (&cx.operands[0], &cx.operands[1]);
+        let geometry = Geometry::new(&self.op, x, w, &cx.results[0], cx.bindings)?;
+        let apart = self.apart && geometry.group_in == 1 && self.direct && w.is_packed();
+        let same = width(x.dtype) == size_of::<G::Element>();
+        let input = if !apart && same && geometry.is_plain() {
+            let windows = geometry.in_place();
+            let columns = Strided {
+                pointer: std::ptr::null(),
+                width: width(x.dtype),
+                batch: windows.batch(geometry.images, geometry.groups),
+                free: windows.positions,
+                depth: windows.depth,
+                fill: self.functions.input_fill,
+                side: PhantomData,
+            };
+            Input::InPlace { first: windows.first * width(x.dtype) as isize, columns }
+        } else {
+            let expanded = geometry.expanded();
+            let image = (expanded.plane * geometry.channels).max(1);
+            let at_once = (EXPANDED / image).clamp(1, geometry.images.max(1));
+            Input::Expanded { windows: geometry.in_expanded(&expanded), expanded, at_once }
+        };
+        let at_once = match &input {
+            Input::InPlace { .. } => geometry.images,
+            Input::Expanded { at_once, .. } => *at_once,
+        };
+        Ok(Box::new(BoundConvolution::<G> {
+            panels: self.panels.clone(),
+            kernel: kernel_matrices(w, geometry.groups, at_once.max(1), self.functions.kernel_fill),
+            functions: self.functions,
+            wrap: self.wrap,
+            direct: self.direct,
+            apart: apart.then(depthwise::function),
+            geometry,
+            input,
+        }))
+    }
+}
+
+enum Input<G: Takes> {
+    /// From the operand's first element to the first window's, in bytes, and the windows.
+    InPlace { first: isize, columns: Strided<G, Right> },
+    /// Images are expanded, some at once.
+    Expanded { expanded: Expanded, windows: Windows, at_once: usize },
+}
+
+struct BoundConvolution<G: Takes> {
+    panels: Option<Shared<G>>,
+    kernel: Strided<G, Left>,
+    functions: Functions<G>,
+    wrap: Wrap,
+    direct: bool,
+    apart: Option<depthwise::Function>,
+    geometry: Geometry,
+    input: Input<G>,
+}
+
+impl<G: Takes> Bound for BoundConvolution<G>
+where
+    G::Sum: Stored,
+    G::Element: Expands + Less,
+{
+    fn scratch(&self) -> usize {
+        match &self.input {
+            Input::InPlace { .. } => 0,
+            Input::Expanded { expanded, at_once, .. } => {
+                let elements = at_once * self.geometry.channels * expanded.plane + MOST_LANES;
+                elements * size_of::<G::Element>()
+            }
+        }
+    }
+
+    fn run(&mut self, cx: &RunContext<'_>, arguments: &Arguments<'_>) -> Result<(), Fault> {
+        let (x, w, out) = (arguments.operand(0), arguments.operand(1), arguments.result(0));
+        self.kernel.pointer = w.pointer();
+        if let Input::InPlace { first, columns } = &mut self.input {
+            columns.pointer = x.pointer().wrapping_offset(*first);
+        }
+        let g = &self.geometry;
+        if out.layout().count() == 0 {
+            return Ok(());
+        }
+        match &self.input {
+            Input::InPlace { columns, .. } => self.product(cx, columns, 0, g.images, &out),
+            Input::Expanded { expanded, windows, at_once } => {
+                let to = cx.scratch.cast::<G::Element>();
+                for first in (0..g.images).step_by(*at_once) {
+                    let images = (*at_once).min(g.images - first);
+                    self.expand(cx, &x, expanded, first, images, to);
+                    match self.apart {
+                        Some(function) => self.channels_apart(cx, windows, function, (first, images), &w, &out),
+                        None => {
+                            let columns = Columns::<G> {
+                                first: to,
+                                groups: g.groups,
+                                image: windows.image,
+                                group: windows.group,
+                                positions: &windows.positions,
+                                depth: &windows.depth,
+                            };
+                            self.product(cx, &columns, first, images, &out);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<G: Takes> BoundConvolution<G>
+where
+    G::Sum: Stored,
+    G::Element: Expands + Less,
+{
+    fn expand(
+        &self,
+        cx: &RunContext<'_>,
+        x: &In<'_>,
+        expanded: &Expanded,
+        first: usize,
+        images: usize,
+        to: *mut G::Element,
+    ) {
+        let g = &self.geometry;
+        let channels = images * g.channels;
+        let memory = Channels { from: x.pointer(), to };
+        let memory = &memory;
+        let filling = Filling { padding: G::Element::default(), zero_point: G::Element::default() };
+        let grain = (EXPAND_GRAIN / expanded.plane.max(1)).max(1);
+        cx.pool.for_ranges(channels, grain, move |range| {
+            for index in range {
+                let (image, channel) = (first + index / g.channels, index % g.channels);
+                let at = image as isize * g.image_stride + channel as isize * g.channel_stride;
+                let from = memory.from.wrapping_offset(at * width(x.dtype()) as isize);
+                // SAFETY: the geometry is that of the operand; the scratch holds the expanded images, and each channel
+                // is filled by one task.
+                unsafe {
+                    let to = std::slice::from_raw_parts_mut(memory.to.add(index * expanded.plane), expanded.plane);
+                    (self.functions.expand)(g, expanded, from, to, filling);
+                }
+            }
+        });
+        // SAFETY: behind the images is room for the lanes that may be read there.
+        unsafe { std::slice::from_raw_parts_mut(to.add(channels * expanded.plane), MOST_LANES) }
+            .fill(G::Element::default());
+    }
+
+    /// The product for `images` images from `first` on.
+    fn product(
+        &self,
+        cx: &RunContext<'_>,
+        columns: &dyn Source<G>,
+        first: usize,
+        images: usize,
+        out: &Out<'_>,
+    ) {
+        let g = &self.geometry;
+        let place = first * g.groups * g.group_out * g.positions();
+        let finish = |sums: &[G::Sum], at: usize| (self.functions.finish)(sums, out, place + at, self.wrap);
+        let sums = if self.direct {
+            Sums::To(out.pointer().cast::<G::Sum>().wrapping_add(place))
+        } else {
+            Sums::Through(&finish)
+        };
+        let lhs = match &self.panels {
+            Some(panels) => Operand::Panels(panels.value.view().repeated(g.groups)),
+            None => Operand::Source(&self.kernel as &dyn Source<G>),
+        };
+        Product::<G> {
+            batch: images * g.groups,
+            rows: g.group_out,
+            columns: g.positions(),
+            depth: g.group_in * g.taps(),
+            lhs,
+            rhs: Operand::Source(columns),
+            sums,
+            tiles: G::tiles(),
+        }
+        .run(cx.pool);
+    }
+
+    /// Channels that do not mix, of `images` images from `first` on.
+    fn channels_apart(
+        &self,
+        cx: &RunContext<'_>,
+        windows: &Windows,
+        function: depthwise::Function,
+        (first, images): (usize, usize),
+        w: &In<'_>,
+        out: &Out<'_>,
+    ) {
+        let g = &self.geometry;
+        let (taps, positions, channels) = (g.taps(), g.positions(), g.groups * g.group_out);
+        let kernel = w.slice::<f32>();
+        let row = g.axes[g.axes.len() - 1].output;
+        let input = Scratch(cx.scratch.cast::<f32>().cast_const());
+        let input = &input;
+        let grain = (64 * 1024 / (positions * taps).max(1)).max(1);
+        cx.pool.for_ranges(images * channels, grain, move |range| {
+            for index in range {
+                let (image, o) = (index / channels, index % channels);
+                let at = image as isize * windows.image + (o / g.group_out) as isize * windows.group;
+                let channel = depthwise::Channel {
+                    input: input.0.wrapping_offset(at),
+                    windows,
+                    taps: &kernel[o * taps..][..taps],
+                    row,
+                };
+                let sums = out.slice_at::<f32>((first * channels + index) * positions, positions);
+                // SAFETY: the windows are those of the expanded images, behind which lanes are free.
+                unsafe { function(&channel, sums) }
+            }
+        });
+    }
+}
+
+struct Scratch(*const f32);
+// SAFETY: the expanded images are only read while channels run.
+unsafe impl Sync for Scratch {}
+// SAFETY: as above.
+unsafe impl Send for Scratch {}
+
+/// The channels of an operand and of the scratch.
+struct Channels<E> {
+    from: *const u8,
+    to: *mut E,
+}
+// SAFETY: the operand is only read; tasks write channels of their own.
+unsafe impl<E> Sync for Channels<E> {}

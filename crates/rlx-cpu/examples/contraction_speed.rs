@@ -46,7 +46,7 @@ fn dense(dtype: DType, m: usize, k: usize, n: usize) -> Case {
         flops: 2.0 * (m * k * n) as f64,
         inputs: vec![tensor(dtype, &[m, k])],
         build: Box::new(move |b, v| {
-            let w = b.constant(filled(&tensor(dtype, &[k, n])))?;
+            let w = b.constant(filled(&tensor(dtype, &[k, n])));
             b.push1(Dot::matmul(2), &[v[0], w])
         }),
     }
@@ -59,7 +59,7 @@ fn bytes(m: usize, k: usize, n: usize) -> Case {
         flops: 2.0 * (m * k * n) as f64,
         inputs: vec![tensor(DType::U8, &[m, k])],
         build: Box::new(move |b, v| {
-            let w = b.constant(filled(&tensor(DType::I8, &[k, n])))?;
+            let w = b.constant(filled(&tensor(DType::I8, &[k, n])));
             let dot = IntegerDot {
                 lhs_batch: vec![],
                 rhs_batch: vec![],
@@ -96,7 +96,7 @@ fn conv(dtype: DType, (c, o): (usize, usize), size: usize, k: usize, stride: i64
         flops: 2.0 * (out * out * o * c / groups * k * k) as f64,
         inputs: vec![tensor(dtype, &[1, c, size, size])],
         build: Box::new(move |b, v| {
-            let w = b.constant(filled(&tensor(dtype, &[o, c / groups, k, k])))?;
+            let w = b.constant(filled(&tensor(dtype, &[o, c / groups, k, k])));
             let pad = (Dim::from(k / 2), Dim::from(k / 2));
             let conv = Conv {
                 strides: vec![stride; 2],
@@ -193,21 +193,20 @@ fn time(case: &Case, pool: &Pool) -> Result<(Duration, String), Box<dyn Error>> 
         .map(|(i, t)| b.input(&format!("x{i}"), t.clone()))
         .collect::<Result<_, _>>()?;
     let y = (case.build)(&mut b, &values)?;
-    b.output("y", y)?;
-    let graph = b.finish()?;
+    let graph = b.finish([("y", y)])?;
     let program = Arc::new(rlx_opt::program::build(&graph, &Cpu, &mut Vec::new())?);
     let kernel = program.steps.last().map_or("", |s| s.kernel).to_string();
     let store = WeightStore::default();
     let loaded = Arc::new(Loaded::new(&program, &store, pool)?);
     let mut instance = Instance::new(&loaded);
     let literals: Vec<Literal> = case.inputs.iter().map(filled).collect();
-    let inputs: Vec<Input<'_>> = literals
-        .iter()
-        .map(|l| Input { dtype: l.dtype(), dims: l.dims(), pointer: l.bytes().as_ptr() })
-        .collect();
     let mut output = Memory(Vec::new());
     let mut best = Duration::MAX;
     pool.install(|| -> Result<(), RunError> {
+        let inputs: Vec<Input<'_>> = literals
+            .iter()
+            .map(|l| Input { dtype: l.dtype(), dims: l.dims(), pointer: l.bytes().as_ptr() })
+            .collect();
         let began = Instant::now();
         while began.elapsed() < Duration::from_millis(500) {
             let start = Instant::now();

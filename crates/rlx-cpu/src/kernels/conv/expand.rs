@@ -139,14 +139,15 @@ unsafe fn row<T: Held<E>, E: Less>(
             to[..first].fill(filling.padding);
             to[end..].fill(filling.padding);
             let start = shift + first as isize * step;
-            if step == 1 && a.input_stride == 1 {
-                for (q, to) in to[first..end].iter_mut().enumerate() {
-                    // SAFETY: below the input's size, by the choice of `first` and `end`.
-                    *to = unsafe { (*from.offset(start + q as isize)).held().less(filling.zero_point) };
-                }
-            } else {
-                for (q, to) in to[first..end].iter_mut().enumerate() {
-                    *to = element((start + q as isize * step) as usize);
+            let inner = &mut to[first..end];
+            // SAFETY (all): below the input's size, by the choice of `first` and `end`.
+            match (step, a.input_stride) {
+                (1, 1) => unsafe { every::<1, T, E>(from.offset(start), inner, filling.zero_point) },
+                (2, 1) => unsafe { every::<2, T, E>(from.offset(start), inner, filling.zero_point) },
+                _ => {
+                    for (q, to) in inner.iter_mut().enumerate() {
+                        *to = element((start + q as isize * step) as usize);
+                    }
                 }
             }
             continue;
@@ -157,5 +158,17 @@ unsafe fn row<T: Held<E>, E: Less>(
             let inside = dilated % a.lhs_dilation as isize == 0 && (0..a.input as isize).contains(&i);
             *to = if inside { element(i as usize) } else { filling.padding };
         }
+    }
+}
+
+/// Every `STEP`th element; the distance is known to the compiler, so that it can load vectors.
+///
+/// # Safety
+/// The elements can be read.
+#[inline(always)]
+unsafe fn every<const STEP: usize, T: Held<E>, E: Less>(from: *const T, to: &mut [E], zero_point: E) {
+    for (q, to) in to.iter_mut().enumerate() {
+        // SAFETY: as promised by the caller.
+        *to = unsafe { (*from.add(q * STEP)).held().less(zero_point) };
     }
 }

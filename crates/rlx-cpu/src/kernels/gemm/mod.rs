@@ -17,7 +17,7 @@ use crate::load::PrepareContext;
 use crate::weights::Packed;
 use axes::{Axes, Matrices};
 use finish::{Finish, Stored, Wrap};
-use panels::{Fill, Left, Offsets, Panels, Right, Side, Source, Strided, Takes};
+use panels::{Convert, Fill, Left, Offsets, Panels, Right, RowSource, Rows, Side, Source, Strided, Takes};
 use product::{Operand, Product, Sums};
 use rlx_eval::Fault;
 use rlx_ir::{DType, DTypeClass, Op, Primitive, TensorType};
@@ -156,8 +156,9 @@ where
     G::Sum: Stored,
 {
     let [lhs, rhs] = [0, 1].map(|i| cx.step.operand_types[i].dtype);
-    let fill = (G::fill_of::<Left>(lhs), G::fill_of::<Right>(rhs), G::Sum::finish_of(types.out));
-    let (Some(lhs_fill), Some(rhs_fill), Some(finish)) = fill else {
+    let lhs_functions = (G::fill_of::<Left>(lhs), G::convert_of(lhs));
+    let functions = (lhs_functions, G::fill_of::<Right>(rhs), G::Sum::finish_of(types.out));
+    let ((Some(lhs_fill), Some(lhs_convert)), Some(rhs_fill), Some(finish)) = functions else {
         return Err(unsupported(op, &format!("{lhs} and {rhs}")));
     };
     Ok(Box::new(Multiply::<G> {
@@ -167,6 +168,7 @@ where
         rows_in_place: width(lhs) == size_of::<G::Element>() && lhs.is_float() && G::GROUP == 1,
         axes: Arc::new(axes),
         lhs_fill,
+        lhs_convert,
         rhs_fill,
         finish,
         wrap: types.wrap,
@@ -223,6 +225,7 @@ struct Multiply<G: Takes> {
     lhs_panels: Option<Shared<G>>,
     rhs_panels: Option<Shared<G>>,
     lhs_fill: Fill<G>,
+    lhs_convert: Convert<G>,
     rhs_fill: Fill<G>,
     /// Whether sums are written straight to the result.
     direct: bool,
@@ -238,17 +241,24 @@ where
 {
     fn bind(&self, cx: &BindContext<'_>) -> Result<Box<dyn Bound>, Fault> {
         let m = self.axes.matrices(&cx.operands[0], &cx.operands[1]);
-        let row = match (&m.lhs.free, &m.lhs.depth) {
-            (Offsets::Even(row), Offsets::Even(1)) if self.rows_in_place => Some(*row),
-            (Offsets::Even(row), _) if self.rows_in_place && m.depth <= 1 => Some(*row),
-            _ => None,
+        let together = m.depth <= 1 || matches!(m.lhs.depth, Offsets::Even(1));
+        let lhs_dtype = cx.operands[0].dtype;
+        let lhs = match m.lhs.free {
+            _ if !together => Lhs::Fill(strided(&m.lhs, lhs_dtype, self.lhs_fill)),
+            Offsets::Even(row) if self.rows_in_place => Lhs::InPlace { row },
+            _ => Lhs::Convert(Rows {
+                pointer: std::ptr::null(),
+                width: width(lhs_dtype),
+                batch: m.lhs.batch.clone(),
+                rows: m.lhs.free.clone(),
+                convert: self.lhs_convert,
+            }),
         };
         let lhs_panels = self.lhs_panels.clone().filter(|_| m.lhs_shared);
         Ok(Box::new(BoundMultiply::<G> {
             lhs_panels,
             rhs_panels: self.rhs_panels.clone(),
-            row,
-            lhs: strided(&m.lhs, cx.operands[0].dtype, self.lhs_fill),
+            lhs,
             rhs: strided(&m.rhs, cx.operands[1].dtype, self.rhs_fill),
             m,
             direct: self.direct,
@@ -270,13 +280,21 @@ fn strided<G: Gemm, S>(m: &axes::Matrix, dtype: DType, fill: Fill<G>) -> Strided
     }
 }
 
+/// How the left operand comes to the tiles if it is not in panels.
+enum Lhs<G: Gemm> {
+    /// Rows are used where they lie; from one to the next.
+    InPlace { row: isize },
+    /// Rows are converted.
+    Convert(Rows<G>),
+    /// Panels are filled.
+    Fill(Strided<G, Left>),
+}
+
 struct BoundMultiply<G: Takes> {
     m: Matrices,
     lhs_panels: Option<Shared<G>>,
     rhs_panels: Option<Shared<G>>,
-    /// From one row of the left operand to the next, where rows are used where they lie.
-    row: Option<isize>,
-    lhs: Strided<G, Left>,
+    lhs: Lhs<G>,
     rhs: Strided<G, Right>,
     direct: bool,
     finish: Finish<G::Sum>,
@@ -289,13 +307,20 @@ where
 {
     fn run(&mut self, cx: &RunContext<'_>, arguments: &Arguments<'_>) -> Result<(), Fault> {
         let (x, y, out) = (arguments.operand(0), arguments.operand(1), arguments.result(0));
-        self.lhs.pointer = x.pointer();
+        match &mut self.lhs {
+            Lhs::InPlace { .. } => {}
+            Lhs::Convert(rows) => rows.pointer = x.pointer(),
+            Lhs::Fill(panels) => panels.pointer = x.pointer(),
+        }
         self.rhs.pointer = y.pointer();
         let once = |panels: &Shared<G>| panels.value.view().repeated(1);
-        let lhs = match (&self.lhs_panels, self.row) {
+        let lhs = match (&self.lhs_panels, &self.lhs) {
             (Some(panels), _) => Operand::Panels(once(panels)),
-            (None, Some(row)) => Operand::Rows { first: x.pointer().cast(), row, batch: &self.m.lhs.batch },
-            (None, None) => Operand::Source(&self.lhs as &dyn Source<G>),
+            (None, Lhs::InPlace { row }) => {
+                Operand::Rows { first: x.pointer().cast(), row: *row, batch: &self.m.lhs.batch }
+            }
+            (None, Lhs::Convert(rows)) => Operand::Converted(rows as &dyn RowSource<G>),
+            (None, Lhs::Fill(panels)) => Operand::Source(panels as &dyn Source<G>),
         };
         let rhs = match &self.rhs_panels {
             Some(panels) => Operand::Panels(once(panels)),

@@ -115,6 +115,16 @@ pub trait Source<G: Gemm>: Sync {
     unsafe fn fill(&self, batch: usize, lanes: Range<usize>, depth: Range<usize>, panels: *mut G::Element);
 }
 
+/// Something that rows of the left matrix can be converted from.
+pub trait RowSource<G: Gemm>: Sync {
+    /// Writes the block `depth` of the rows `rows` of matrix `batch`, row after row, each rounded up to whole groups
+    /// with zeros.
+    ///
+    /// # Safety
+    /// `to` has room for them, and no other thread uses it.
+    unsafe fn convert(&self, batch: usize, rows: Range<usize>, depth: Range<usize>, to: *mut G::Element);
+}
+
 /// A tensor's elements as matrices.
 pub struct Strided<G: Gemm, S> {
     /// The first element.
@@ -160,6 +170,83 @@ impl<G: Gemm, S: Side> Source<G> for Strided<G, S> {
             unsafe { (self.fill)(matrix, &offsets[..used], &self.depth, depth.clone(), panels.add(i * size)) }
         }
     }
+}
+
+/// Converts elements that lie together.
+///
+/// # Safety
+/// There are elements of the function's type, and room, for as many as the last argument says.
+pub type Convert<G> = unsafe fn(*const u8, *mut <G as Gemm>::Element, usize);
+
+/// Rows of a tensor whose depth lies together.
+pub struct Rows<G: Gemm> {
+    /// The first element.
+    pub pointer: *const u8,
+    /// Bytes of an element.
+    pub width: usize,
+    /// Along the matrices.
+    pub batch: Offsets,
+    /// Along the rows.
+    pub rows: Offsets,
+    /// The function for the element type, see [`Takes::convert_of`].
+    pub convert: Convert<G>,
+}
+
+// SAFETY: the pointer is to elements that nothing writes while the product runs.
+unsafe impl<G: Gemm> Sync for Rows<G> {}
+// SAFETY: as above.
+unsafe impl<G: Gemm> Send for Rows<G> {}
+
+impl<G: Gemm> RowSource<G> for Rows<G> {
+    unsafe fn convert(&self, batch: usize, rows: Range<usize>, depth: Range<usize>, to: *mut G::Element) {
+        let length = depth.len().next_multiple_of(G::GROUP);
+        let matrix = self.batch.at(batch) + depth.start as isize;
+        for (i, row) in rows.enumerate() {
+            let from = self.pointer.wrapping_offset((matrix + self.rows.at(row)) * self.width as isize);
+            // SAFETY: the offsets are those of the tensor's elements; the caller promises the room.
+            unsafe {
+                let to = to.add(i * length);
+                (self.convert)(from, to, depth.len());
+                std::slice::from_raw_parts_mut(to.add(depth.len()), length - depth.len())
+                    .fill(G::Element::default());
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`Convert`].
+#[inline(always)]
+unsafe fn convert_loop<T: Held<E>, E>(from: *const u8, to: *mut E, count: usize) {
+    let from = from.cast::<T>();
+    for i in 0..count {
+        // SAFETY: as promised by the caller.
+        unsafe { to.add(i).write((*from.add(i)).held()) }
+    }
+}
+
+/// # Safety
+/// As [`Convert`].
+unsafe fn convert_plain<T: Held<E>, E>(from: *const u8, to: *mut E, count: usize) {
+    // SAFETY: as promised by the caller.
+    unsafe { convert_loop::<T, E>(from, to, count) }
+}
+
+/// # Safety
+/// As [`Convert`]; the processor has these instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn convert_avx2<T: Held<E>, E>(from: *const u8, to: *mut E, count: usize) {
+    // SAFETY: as promised by the caller.
+    unsafe { convert_loop::<T, E>(from, to, count) }
+}
+
+fn convert_of<T: Held<G::Element>, G: Gemm>() -> Convert<G> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        return convert_avx2::<T, G::Element>;
+    }
+    convert_plain::<T, G::Element>
 }
 
 /// An element as it is held in panels.
@@ -260,6 +347,8 @@ unsafe fn fill<G: Gemm, S: Side, T: Held<G::Element>>(
 pub trait Takes: Gemm + Sized {
     /// The function for elements of this type on a side; `None` where the arithmetic is not exact on them.
     fn fill_of<S: Side>(dtype: DType) -> Option<Fill<Self>>;
+    /// The function that converts such elements where they lie together.
+    fn convert_of(dtype: DType) -> Option<Convert<Self>>;
 }
 
 macro_rules! takes {
@@ -268,6 +357,13 @@ macro_rules! takes {
             fn fill_of<S: Side>(dtype: DType) -> Option<Fill<Self>> {
                 Some(match dtype {
                     $(DType::$dtype => fill::<Self, S, $t>,)*
+                    _ => return None,
+                })
+            }
+
+            fn convert_of(dtype: DType) -> Option<Convert<Self>> {
+                Some(match dtype {
+                    $(DType::$dtype => convert_of::<$t, Self>(),)*
                     _ => return None,
                 })
             }

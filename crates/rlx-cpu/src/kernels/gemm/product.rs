@@ -4,7 +4,7 @@
 //! the panels that are not there yet in its thread's workspace, and lets tiles run over them.
 #![allow(unsafe_code)]
 
-use super::panels::{PanelView, Source, depth_block, depth_blocks};
+use super::panels::{PanelView, RowSource, Source, depth_block, depth_blocks};
 use super::tile::{Gemm, Plus, Tile, TileFunction};
 use crate::memory::Aligned;
 use crate::pool::Pool;
@@ -17,6 +17,8 @@ pub enum Operand<'a, G: Gemm> {
     Panels(PanelView<G>),
     /// Filled block by block.
     Source(&'a dyn Source<G>),
+    /// Of the left matrix: rows of other elements whose depth lies together, converted block by block.
+    Converted(&'a dyn RowSource<G>),
     /// Of the left matrix: rows whose depth lies together, used where they lie.
     Rows {
         /// The first row of the first matrix.
@@ -71,6 +73,9 @@ const COLUMN_COST: usize = 12;
 /// The most elements of the right matrix that a task keeps in panels: about half of the smallest L2.
 const RIGHT_BLOCK: usize = 64 * 1024;
 
+/// Tasks that are shared out badly among threads if there are fewer.
+const FEW: usize = 8;
+
 /// The most rows of a task.
 const ROW_BLOCK: usize = 192;
 
@@ -94,7 +99,17 @@ impl Cut {
         if matches!(p.lhs, Operand::Source(_)) {
             columns = columns.max(128);
         }
-        Cut { rows, columns: columns.next_multiple_of(G::COLUMNS) }
+        let columns = columns.next_multiple_of(G::COLUMNS);
+        // Few columns under a long depth: fewer rows a task, so that there is work for several threads.
+        let mut rows = rows;
+        let across = p.batch * p.columns.div_ceil(columns);
+        while across * p.rows.div_ceil(rows) < FEW
+            && rows > G::ROWS
+            && rows * columns.min(p.columns) * p.depth > TASK / 2
+        {
+            rows = (rows / 2).next_multiple_of(G::ROWS);
+        }
+        Cut { rows, columns }
     }
 }
 
@@ -152,7 +167,7 @@ impl<G: Gemm> Product<'_, G> {
                     unsafe { source.fill(batch, columns.clone(), block.clone(), panels) };
                     panels
                 }
-                Operand::Rows { .. } => unreachable!("rows of a right matrix"),
+                Operand::Rows { .. } | Operand::Converted(_) => unreachable!("rows of a right matrix"),
             };
             // Where row 0 is, then the distances of rows and groups.
             let (lhs, lhs_row, lhs_group) = match &self.lhs {
@@ -164,15 +179,21 @@ impl<G: Gemm> Product<'_, G> {
                     unsafe { source.fill(batch, rows.clone(), block.clone(), panels) };
                     in_panels::<G>(panels)
                 }
+                Operand::Converted(source) => {
+                    let to = room::<G::Element>(&mut workspace.lhs, rows.len() * length);
+                    // SAFETY: `room` made room.
+                    unsafe { source.convert(batch, rows.clone(), block.clone(), to) };
+                    (to.cast_const(), length as isize, G::GROUP as isize)
+                }
                 Operand::Rows { first, row, batch: matrices } => {
                     let at = matrices.at(batch) + rows.start as isize * row + block.start as isize;
                     (first.wrapping_offset(at), *row, G::GROUP as isize)
                 }
             };
-            let panel_rows = matches!(self.lhs, Operand::Rows { .. });
+            let in_rows = matches!(self.lhs, Operand::Rows { .. } | Operand::Converted(_));
             for column in (0..columns.len()).step_by(G::COLUMNS) {
                 for row in (0..rows.len()).step_by(G::ROWS) {
-                    let lhs = if panel_rows {
+                    let lhs = if in_rows {
                         lhs.wrapping_offset(row as isize * lhs_row)
                     } else {
                         lhs.wrapping_add(row * length)

@@ -230,13 +230,12 @@ mod x86 {
         read |p: *mut i32| _mm512_loadu_si512(p.cast()), add _mm512_add_epi32,
         write |p: *mut i32, x| _mm512_storeu_si512(p.cast(), x));
 
-    /// # Safety
-    /// As [`TileFunction`]; the processor has these instructions.
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn i32_avx2<const R: usize>(tile: &Tile<I32>) {
-        // SAFETY: as promised by the caller.
-        unsafe { plain::<I32, R, 16>(tile) }
-    }
+    vector_tile!(i32_avx2, I32, "avx2", lanes 8,
+        zero _mm256_setzero_si256(), load |p: *const i32| _mm256_loadu_si256(p.cast()),
+        splat |p: *const i32| _mm256_set1_epi32(*p),
+        step |sum, x, y| _mm256_add_epi32(sum, _mm256_mullo_epi32(x, y)),
+        read |p: *mut i32| _mm256_loadu_si256(p.cast()), add _mm256_add_epi32,
+        write |p: *mut i32, x| _mm256_storeu_si256(p.cast(), x));
 
     /// # Safety
     /// As [`TileFunction`]; the processor has these instructions.

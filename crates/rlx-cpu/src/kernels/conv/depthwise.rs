@@ -29,11 +29,11 @@ unsafe fn rows<const FUSED: bool>(channel: &Channel<'_>, sums: &mut [f32]) {
         let first = channel.input.wrapping_offset(channel.windows.positions.at(index * channel.row));
         for (i, sums) in sums.chunks_mut(LANES).enumerate() {
             let first = first.wrapping_add(i * LANES);
-            // SAFETY (all): lanes beyond the row read elements behind it, which are kept free.
-            match sums.len() {
-                0..=8 => unsafe { part::<8, FUSED>(channel, first, sums) },
-                9..=16 => unsafe { part::<16, FUSED>(channel, first, sums) },
-                _ => unsafe { part::<LANES, FUSED>(channel, first, sums) },
+            // SAFETY (both): lanes beyond the row read elements behind it, which are kept free.
+            if sums.len() <= 8 {
+                unsafe { part::<8, FUSED>(channel, first, sums) }
+            } else {
+                unsafe { part::<LANES, FUSED>(channel, first, sums) }
             }
         }
     }

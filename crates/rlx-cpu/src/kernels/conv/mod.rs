@@ -228,8 +228,10 @@ where
         match &self.input {
             Input::InPlace { .. } => 0,
             Input::Expanded { expanded, at_once, .. } => {
-                let elements = at_once * self.geometry.channels * expanded.plane + MOST_LANES;
-                elements * size_of::<G::Element>()
+                // Channels apart have free lanes behind each.
+                let between = if self.apart.is_some() { MOST_LANES } else { 0 };
+                let elements = at_once * self.geometry.channels * (expanded.plane + between);
+                (elements + MOST_LANES) * size_of::<G::Element>()
             }
         }
     }
@@ -250,10 +252,13 @@ where
                 let to = cx.scratch.cast::<G::Element>();
                 for first in (0..g.images).step_by(*at_once) {
                     let images = (*at_once).min(g.images - first);
-                    self.expand(cx, &x, expanded, first, images, to);
                     match self.apart {
-                        Some(function) => self.channels_apart(cx, windows, function, (first, images), &w, &out),
+                        Some(function) => {
+                            let input = (expanded, windows);
+                            self.channels_apart(cx, input, function, (first, images), (&x, &w, &out));
+                        }
                         None => {
+                            self.expand(cx, &x, expanded, first, images, to);
                             let columns = Columns::<G> {
                                 first: to,
                                 groups: g.groups,
@@ -344,46 +349,51 @@ where
         .run(cx.pool);
     }
 
-    /// Channels that do not mix, of `images` images from `first` on.
+    /// Channels that do not mix, of `images` images from `first` on: each is expanded and, while it is in cache, seen
+    /// through its kernels.
     fn channels_apart(
         &self,
         cx: &RunContext<'_>,
-        windows: &Windows,
+        (expanded, windows): (&Expanded, &Windows),
         function: depthwise::Function,
         (first, images): (usize, usize),
-        w: &In<'_>,
-        out: &Out<'_>,
+        (x, w, out): (&In<'_>, &In<'_>, &Out<'_>),
     ) {
         let g = &self.geometry;
-        let (taps, positions, channels) = (g.taps(), g.positions(), g.groups * g.group_out);
+        let (taps, positions) = (g.taps(), g.positions());
         let kernel = w.slice::<f32>();
         let row = g.axes[g.axes.len() - 1].output;
-        let input = Scratch(cx.scratch.cast::<f32>().cast_const());
-        let input = &input;
-        let grain = (64 * 1024 / (positions * taps).max(1)).max(1);
-        cx.pool.for_ranges(images * channels, grain, move |range| {
+        let memory = Channels { from: x.pointer(), to: cx.scratch.cast::<G::Element>() };
+        let memory = &memory;
+        let filling = Filling { padding: G::Element::default(), zero_point: G::Element::default() };
+        let slot = expanded.plane + MOST_LANES;
+        let work = expanded.plane + g.group_out * positions * taps / 4;
+        let grain = (EXPAND_GRAIN / work.max(1)).max(1);
+        cx.pool.for_ranges(images * g.channels, grain, move |range| {
             for index in range {
-                let (image, o) = (index / channels, index % channels);
-                let at = image as isize * windows.image + (o / g.group_out) as isize * windows.group;
-                let channel = depthwise::Channel {
-                    input: input.0.wrapping_offset(at),
-                    windows,
-                    taps: &kernel[o * taps..][..taps],
-                    row,
-                };
-                let sums = out.slice_at::<f32>((first * channels + index) * positions, positions);
-                // SAFETY: the windows are those of the expanded images, behind which lanes are free.
-                unsafe { function(&channel, sums) }
+                let (image, group) = (first + index / g.channels, index % g.channels);
+                let at = image as isize * g.image_stride + group as isize * g.channel_stride;
+                let from = memory.from.wrapping_offset(at * width(x.dtype()) as isize);
+                let input = memory.to.wrapping_add(index * slot);
+                // SAFETY: the geometry is that of the operand; the slot is this task's.
+                unsafe {
+                    let channel = std::slice::from_raw_parts_mut(input, slot);
+                    let (channel, behind) = channel.split_at_mut(expanded.plane);
+                    behind.fill(G::Element::default());
+                    (self.functions.expand)(g, expanded, from, channel, filling);
+                }
+                for o in group * g.group_out..(group + 1) * g.group_out {
+                    let taps = &kernel[o * taps..][..taps];
+                    let channel = depthwise::Channel { input: input.cast::<f32>(), windows, taps, row };
+                    let place = (image * g.groups * g.group_out + o) * positions;
+                    // SAFETY: the windows are those of the expanded channel, behind which lanes are free; the elements
+                    // are f32 where channels are apart.
+                    unsafe { function(&channel, out.slice_at::<f32>(place, positions)) }
+                }
             }
         });
     }
 }
-
-struct Scratch(*const f32);
-// SAFETY: the expanded images are only read while channels run.
-unsafe impl Sync for Scratch {}
-// SAFETY: as above.
-unsafe impl Send for Scratch {}
 
 /// The channels of an operand and of the scratch.
 struct Channels<E> {

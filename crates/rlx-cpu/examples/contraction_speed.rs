@@ -12,12 +12,15 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Adds a case's operation to its inputs.
+type Build = Box<dyn Fn(&mut Builder, &[Value]) -> Result<Value, rlx_ir::TypeError>>;
+
 /// One graph of one operation on inputs and weights.
 struct Case {
     name: String,
     flops: f64,
     inputs: Vec<TensorType>,
-    build: Box<dyn Fn(&mut Builder, &[Value]) -> Result<Value, rlx_ir::TypeError>>,
+    build: Build,
 }
 
 /// Numbers of either sign that repeat after a prime number of elements.

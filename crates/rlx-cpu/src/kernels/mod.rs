@@ -55,10 +55,12 @@ pub(crate) fn route(op: &Op, operands: &[&TensorType]) -> Route {
             Some(reason) => Route { kernel: "conv", reason },
             None => because("reference", "no tiles for these element types: the oracle's loops"),
         },
-        Op::Primitive(Primitive::ReduceWindow(_)) => match operands.first().and_then(|x| window::route(x.dtype)) {
-            Some(reason) => Route { kernel: "window", reason },
-            None => because("reference", "no lanes for this element type: the oracle's loops"),
-        },
+        Op::Primitive(Primitive::ReduceWindow(_)) => {
+            match operands.first().and_then(|x| window::route(x.dtype)) {
+                Some(reason) => Route { kernel: "window", reason },
+                None => because("reference", "no lanes for this element type: the oracle's loops"),
+            }
+        }
         Op::Primitive(Primitive::ReduceWindowGrad(_)) => {
             match operands.first().and_then(|x| window::route_gradient(x.dtype)) {
                 Some(reason) => Route { kernel: "window", reason },

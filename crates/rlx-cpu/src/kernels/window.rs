@@ -371,21 +371,32 @@ impl<T: Plain + Less + Default, O: Narrowed<T>> Bound for BoundReduction<T, O> {
         let this = &*self;
         for first in (0..this.planes.count).step_by(this.at_once) {
             let count = this.at_once.min(this.planes.count - first);
-            cx.pool.for_ranges(count, grain(this.expanded.plane + positions * this.windows.taps.len()), |range| {
-                for slot in range {
-                    let plane = first + slot;
-                    let at = this.planes.first.at(plane) * width(x.dtype()) as isize;
-                    // SAFETY: the slot is this task's; the geometry is that of the operand.
-                    unsafe {
-                        let memory = std::slice::from_raw_parts_mut(slots.0.add(slot * this.slot()), this.slot());
-                        let (memory, behind) = memory.split_at_mut(this.expanded.plane);
-                        behind.fill(T::default());
-                        (this.expand)(g, &this.expanded, x.pointer().wrapping_offset(at), memory, filling);
-                        let out = out.slice_at::<O>(plane * positions, positions);
-                        (this.rows)(slots.0.add(slot * this.slot()), &this.windows, row, out);
+            cx.pool.for_ranges(
+                count,
+                grain(this.expanded.plane + positions * this.windows.taps.len()),
+                |range| {
+                    for slot in range {
+                        let plane = first + slot;
+                        let at = this.planes.first.at(plane) * width(x.dtype()) as isize;
+                        // SAFETY: the slot is this task's; the geometry is that of the operand.
+                        unsafe {
+                            let memory =
+                                std::slice::from_raw_parts_mut(slots.0.add(slot * this.slot()), this.slot());
+                            let (memory, behind) = memory.split_at_mut(this.expanded.plane);
+                            behind.fill(T::default());
+                            (this.expand)(
+                                g,
+                                &this.expanded,
+                                x.pointer().wrapping_offset(at),
+                                memory,
+                                filling,
+                            );
+                            let out = out.slice_at::<O>(plane * positions, positions);
+                            (this.rows)(slots.0.add(slot * this.slot()), &this.windows, row, out);
+                        }
                     }
-                }
-            });
+                },
+            );
         }
         Ok(())
     }

@@ -126,7 +126,8 @@ unsafe fn row<T: Held<E>, E: Less>(
 ) {
     let a = &g.axes[g.axes.len() - 1];
     // SAFETY: `i` is below the input's size.
-    let element = |i: usize| unsafe { (*from.offset(i as isize * a.input_stride)).held().less(filling.zero_point) };
+    let element =
+        |i: usize| unsafe { (*from.offset(i as isize * a.input_stride)).held().less(filling.zero_point) };
     for (phase, to) in to.chunks_exact_mut(e.phase).enumerate() {
         // Element q of this phase is at phase + q · stride of the expanded row, which is low + i · dilation.
         if a.lhs_dilation == 1 {

@@ -182,14 +182,23 @@ impl Geometry {
         let steps: Vec<isize> = self.axes.iter().zip(strides).map(|(a, s)| a.stride as isize * s).collect();
         let mut taps = vec![0isize];
         for (axis, a) in self.axes.iter().enumerate() {
-            taps = taps.iter().flat_map(|at| (0..a.kernel).map(|k| at + tap(axis, k)).collect::<Vec<_>>()).collect();
+            taps = taps
+                .iter()
+                .flat_map(|at| (0..a.kernel).map(|k| at + tap(axis, k)).collect::<Vec<_>>())
+                .collect();
         }
-        let depth: Box<[isize]> = (0..self.group_in as isize)
-            .flat_map(|c| taps.iter().map(move |at| c * channel + at))
-            .collect();
+        let depth: Box<[isize]> =
+            (0..self.group_in as isize).flat_map(|c| taps.iter().map(move |at| c * channel + at)).collect();
         // One tap a channel is an even distance.
         let depth = if taps.len() == 1 { Offsets::Even(channel) } else { Offsets::Table(depth) };
-        Windows { first, image, group: channel * self.group_in as isize, positions: Offsets::new(&dims, &steps), depth, taps }
+        Windows {
+            first,
+            image,
+            group: channel * self.group_in as isize,
+            positions: Offsets::new(&dims, &steps),
+            depth,
+            taps,
+        }
     }
 }
 

@@ -16,8 +16,8 @@ use crate::kernel::{Arguments, BindContext, Bound, Kernel, RunContext};
 use crate::kernels::gemm::finish::{Finish, Stored, Wrap};
 use crate::kernels::gemm::panels::{Fill, Left, MOST_LANES, Offsets, Panels, Right, Source, Strided, Takes};
 use crate::kernels::gemm::product::{Operand, Product, Sums};
-use crate::load::PrepareContext;
 use crate::kernels::gemm::{Arithmetic, Shared, Types, direct, unsupported, with_arithmetic};
+use crate::load::PrepareContext;
 use columns::Columns;
 use expand::{Expand, Expands, Filling, Less};
 use geometry::{Expanded, Geometry, Windows};
@@ -94,13 +94,7 @@ fn constant_panels<G: Takes>(
     let layout = Layout { dtype, dims: dims.as_slice().into(), strides: view.strides.as_slice().into() };
     let mut source = kernel_matrices::<G>(&layout, op.groups, 1, fill);
     source.pointer = view.pointer;
-    let name = format!(
-        "{} conv {dtype} {} {dims:?} {} {:?}",
-        G::NAME,
-        op.groups,
-        view.offset,
-        view.strides
-    );
+    let name = format!("{} conv {dtype} {} {dims:?} {} {:?}", G::NAME, op.groups, view.offset, view.strides);
     let (rows, depth) = (dims[0] / op.groups, dims[1..].iter().product());
     let make = || {
         let panels = Panels::new::<Left>(&source, op.groups, rows, depth)?;
@@ -305,7 +299,8 @@ where
                 // SAFETY: the geometry is that of the operand; the scratch holds the expanded images, and each channel
                 // is filled by one task.
                 unsafe {
-                    let to = std::slice::from_raw_parts_mut(memory.to.add(index * expanded.plane), expanded.plane);
+                    let to =
+                        std::slice::from_raw_parts_mut(memory.to.add(index * expanded.plane), expanded.plane);
                     (self.functions.expand)(g, expanded, from, to, filling);
                 }
             }

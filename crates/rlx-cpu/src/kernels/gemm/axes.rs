@@ -129,7 +129,10 @@ impl Axes {
             return None;
         }
         let known = |axes: Vec<usize>| -> Option<Part> {
-            axes.into_iter().map(|axis| Some((dims[axis]?, strides[axis]))).collect::<Option<Vec<_>>>().map(|v| v.into_iter().unzip())
+            axes.into_iter()
+                .map(|axis| Some((dims[axis]?, strides[axis])))
+                .collect::<Option<Vec<_>>>()
+                .map(|v| v.into_iter().unzip())
         };
         let (free, depth) = (known(side.free(dims.len()).collect())?, known(side.contract.clone())?);
         let matrix = Matrix { batch: Offsets::Even(0), free: offsets(&free), depth: offsets(&depth) };

@@ -76,7 +76,11 @@ impl Types {
         } else {
             return None;
         };
-        Some(Types { arithmetic, wrap: Wrap { bits: bits as u32, signed: accum.class() == DTypeClass::Signed }, out })
+        Some(Types {
+            arithmetic,
+            wrap: Wrap { bits, signed: accum.class() == DTypeClass::Signed },
+            out,
+        })
     }
 
     /// Those of `integer_dot`.
@@ -142,8 +146,12 @@ pub(crate) fn prepare(op: &Op, cx: &PrepareContext<'_>) -> Result<Box<dyn Kernel
 
 pub(crate) fn unsupported(op: &Op, found: &str) -> RunError {
     let fault = Fault::Unsupported { what: op.name().to_string(), found: found.into() };
-    rlx_eval::EvalError::Node { op: op.name().to_string(), locations: Default::default(), fault: Box::new(fault) }
-        .into()
+    rlx_eval::EvalError::Node {
+        op: op.name().to_string(),
+        locations: Default::default(),
+        fault: Box::new(fault),
+    }
+    .into()
 }
 
 fn prepare_as<G: Takes>(

@@ -469,6 +469,7 @@ impl<G: Gemm> PanelView<G> {
     /// The panel that begins with lane `lane`, at a block of the depth.
     pub fn panel(&self, batch: usize, lane: usize, block: &Range<usize>) -> *const G::Element {
         let length = block.len().next_multiple_of(G::GROUP);
-        self.first.wrapping_add(batch % self.matrices * self.matrix + block.start * self.lanes + lane * length)
+        self.first
+            .wrapping_add(batch % self.matrices * self.matrix + block.start * self.lanes + lane * length)
     }
 }

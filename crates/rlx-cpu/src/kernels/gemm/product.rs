@@ -147,7 +147,9 @@ impl<G: Gemm> Product<'_, G> {
         let place = (batch * self.rows + rows.start) * self.columns + columns.start;
         let (sums, sums_row) = match &self.sums {
             Sums::To(first) => (first.wrapping_add(place), self.columns),
-            Sums::Through(_) => (room::<G::Sum>(&mut workspace.sums, rows.len() * columns.len()), columns.len()),
+            Sums::Through(_) => {
+                (room::<G::Sum>(&mut workspace.sums, rows.len() * columns.len()), columns.len())
+            }
         };
         if self.depth == 0 {
             for row in 0..rows.len() {
@@ -261,7 +263,9 @@ fn in_panels<G: Gemm>(first: *const G::Element) -> (*const G::Element, isize, is
 fn room<T>(memory: &mut Aligned, elements: usize) -> *mut T {
     let bytes = elements * size_of::<T>();
     if memory.ensure(bytes).is_err() {
-        std::alloc::handle_alloc_error(std::alloc::Layout::from_size_align(bytes, 64).unwrap_or(std::alloc::Layout::new::<u64>()));
+        std::alloc::handle_alloc_error(
+            std::alloc::Layout::from_size_align(bytes, 64).unwrap_or(std::alloc::Layout::new::<u64>()),
+        );
     }
     memory.as_mut_ptr().cast()
 }

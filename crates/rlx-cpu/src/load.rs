@@ -9,7 +9,7 @@ use crate::memory::Aligned;
 use crate::pool::Pool;
 use crate::weights::{WeightBytes, WeightStore};
 use bytes::Bytes;
-use rlx_ir::{Bindings, Literal};
+use rlx_ir::{Bindings, Literal, Symbol};
 use rlx_opt::Program;
 use rlx_opt::program::{BufferId, BufferKind, Step, View};
 use std::ops::Range;
@@ -20,6 +20,8 @@ pub struct Loaded {
     pub(crate) program: Arc<Program>,
     pub(crate) kernels: Vec<Box<dyn Kernel>>,
     pub(crate) segments: Vec<Range<usize>>,
+    /// By step: the symbols that its sizes, strides, checks and attributes mention.
+    pub(crate) symbols: Vec<Vec<Symbol>>,
     /// By weight index.
     pub(crate) weights: Vec<WeightBytes>,
     /// By buffer; only derived ones have memory.
@@ -77,6 +79,7 @@ impl Loaded {
             program: Arc::clone(program),
             kernels: Vec::with_capacity(program.steps.len()),
             segments: program.segments(),
+            symbols: program.steps.iter().map(Step::symbols).collect(),
             weights: Vec::with_capacity(program.weights.len()),
             derived: vec![None; program.buffers.len()],
         };

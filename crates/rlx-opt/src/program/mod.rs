@@ -151,6 +151,29 @@ pub struct Step {
     pub locations: Locations,
 }
 
+impl Step {
+    /// The symbols that sizes, strides, checks and attributes mention, each once.
+    pub fn symbols(&self) -> Vec<Symbol> {
+        let mut symbols: Vec<Symbol> = Vec::new();
+        let mut note = |dim: &Dim| {
+            dim.for_each_symbol(&mut |symbol| {
+                if !symbols.contains(symbol) {
+                    symbols.push(symbol.clone());
+                }
+            });
+        };
+        for view in self.operands.iter().chain(&self.results) {
+            view.dims.iter().chain(&view.strides).chain([&view.offset]).for_each(&mut note);
+        }
+        self.operand_types.iter().chain(&self.result_types).flat_map(|t| t.dims()).for_each(&mut note);
+        self.checks.iter().flat_map(|c| [&c.lhs, &c.rhs]).for_each(&mut note);
+        if let StepOp::Op(op) = &self.op {
+            op.for_each_dim(&mut note);
+        }
+        symbols
+    }
+}
+
 /// An input or output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Port {

@@ -22,10 +22,10 @@ pub(super) fn svg(segment: &SegmentMemory) -> String {
     let x = |step: usize| LEFT + (step - segment.steps.start.min(step)) as f64 / steps * (WIDTH - LEFT);
     let y = |offset: usize| TOP + HEIGHT - offset as f64 / peak * HEIGHT;
     let mut out = String::new();
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<svg class=\"plan\" viewBox=\"0 0 {WIDTH} {:.0}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" \
-         aria-label=\"Memory over steps\">\n",
+         aria-label=\"Memory over steps\">",
         TOP + HEIGHT + BOTTOM
     );
     for (i, block) in segment.blocks.iter().enumerate().filter(|(_, block)| block.bytes > 0) {

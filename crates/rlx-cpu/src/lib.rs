@@ -4,7 +4,7 @@
 //! - [`kernel`]: the seam between steps and kernels, [`kernels`] the kernels by family;
 //! - [`load`]: a program made ready to run, shared by all its instances;
 //! - [`instance`]: sizes bound, memory placed, steps run;
-//! - [`memory`], [`array`]: the leaf modules that hold the raw memory.
+//! - [`memory`], [`mod@array`]: the leaf modules that hold the raw memory.
 
 pub mod array;
 pub mod error;

@@ -5,6 +5,12 @@ use super::{Limits, Plan, Request};
 /// The most that a plan may exceed the lower bound by before other orders are tried, in percent.
 const ENOUGH: usize = 1;
 
+/// The most comparisons of two requests that repairing an order may take: about ten milliseconds.
+const REPAIR_COMPARISONS: usize = 4_000_000;
+
+/// The most rounds of repair.
+const REPAIR_ROUNDS: usize = 200;
+
 /// A request that no buffer of the target can hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{bytes} bytes are needed in one piece; a buffer holds {largest}")]
@@ -15,7 +21,8 @@ pub struct TooLarge {
     pub largest: usize,
 }
 
-/// Places `requests` in an arena: by several orders of best fit until one is near the lower bound; the smallest counts.
+/// Places `requests` in an arena: by several orders of best fit until one is near the lower bound; if none is, the orders
+/// are repaired for a while. The smallest counts.
 ///
 /// # Errors
 /// If a request is larger than a buffer of the target may be.
@@ -25,15 +32,28 @@ pub fn place(requests: &[Request], limits: &Limits) -> Result<Plan, TooLarge> {
     }
     let placing = Placing { requests, limits, lower_bound: lower_bound(requests, limits) };
     let mut best: Option<Plan> = None;
+    let mut orders = Vec::with_capacity(ORDERS.len());
     for order in ORDERS {
         let mut indices: Vec<usize> = (0..requests.len()).filter(|i| requests[*i].bytes > 0).collect();
         indices.sort_by_key(|i| (order(&requests[*i]), *i));
         let plan = placing.in_order(&indices);
-        let near = plan.peak <= placing.lower_bound + placing.lower_bound / 100 * ENOUGH;
+        let near = placing.is_near(&plan);
+        orders.push((indices, plan.clone()));
         if best.as_ref().is_none_or(|b| plan.peak < b.peak) {
             best = Some(plan);
         }
         if near {
+            return Ok(best.unwrap_or_default());
+        }
+    }
+    let comparisons = requests.len().saturating_mul(requests.len()).max(1);
+    let rounds = (REPAIR_COMPARISONS / comparisons).min(REPAIR_ROUNDS) / ORDERS.len();
+    for (order, plan) in orders {
+        let repaired = placing.repaired(order, plan, rounds);
+        if best.as_ref().is_none_or(|b| repaired.peak < b.peak) {
+            best = Some(repaired);
+        }
+        if best.as_ref().is_some_and(|b| placing.is_near(b)) {
             break;
         }
     }
@@ -111,6 +131,34 @@ impl Placing<'_> {
             placed.insert(position, (offset, *index));
         }
         Plan { offsets, peak, lower_bound: self.lower_bound }
+    }
+
+    /// Whether no other order is worth the time.
+    fn is_near(&self, plan: &Plan) -> bool {
+        plan.peak <= self.lower_bound + self.lower_bound / 100 * ENOUGH
+    }
+
+    /// The best plan of some rounds, each of which lets those that stick out highest go first.
+    fn repaired(&self, mut order: Vec<usize>, mut plan: Plan, rounds: usize) -> Plan {
+        let mut best = plan.clone();
+        for _ in 0..rounds {
+            let highest =
+                |i: &usize| plan.offsets[*i] + self.limits.aligned(self.requests[*i].bytes) == plan.peak;
+            let (mut first, rest): (Vec<usize>, Vec<usize>) = order.iter().partition(|i| highest(i));
+            first.extend(rest);
+            if first == order {
+                break;
+            }
+            order = first;
+            plan = self.in_order(&order);
+            if plan.peak < best.peak {
+                best = plan.clone();
+            }
+            if self.is_near(&best) {
+                break;
+            }
+        }
+        best
     }
 
     /// The first place from `end` on where `bytes` cross no end of a buffer.

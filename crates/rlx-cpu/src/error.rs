@@ -28,6 +28,14 @@ pub enum RunError {
         /// Steps that had run.
         steps: usize,
     },
+    /// A sentinel is not intact: a fault of a kernel.
+    #[error("step {step} (kernel {kernel}) wrote beyond its memory")]
+    Overrun {
+        /// The operation of the step.
+        step: String,
+        /// Its kernel.
+        kernel: &'static str,
+    },
     /// An output's memory, given by the caller, does not fit.
     #[error("output {name:?}: the run gives {found}, the memory given is for {expected}")]
     OutputType {

@@ -64,6 +64,8 @@ pub struct RunContext<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// When the run must have ended.
     pub deadline: Option<Instant>,
+    /// Whether programs of bodies look after their memory; see [`RunControl`](crate::RunControl).
+    pub sentinels: bool,
     /// [`Bound::scratch`] bytes, aligned to 64.
     pub scratch: *mut u8,
 }

@@ -4,6 +4,7 @@
 //! - [`kernel`]: the seam between steps and kernels, [`kernels`] the kernels by family;
 //! - [`load`]: a program made ready to run, shared by all its instances;
 //! - [`instance`]: sizes bound, memory placed, steps run;
+//! - [`sentinel`]: what finds kernels that write beyond their results;
 //! - [`memory`], [`mod@array`]: the leaf modules that hold the raw memory.
 
 pub mod array;
@@ -14,6 +15,7 @@ pub mod kernels;
 pub mod load;
 pub mod memory;
 pub mod pool;
+pub mod sentinel;
 pub mod target;
 pub mod weights;
 

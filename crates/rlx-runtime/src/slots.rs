@@ -3,12 +3,15 @@
 use crate::error::RunError;
 use crate::tensor::Tensor;
 use rlx_cpu::memory::Aligned;
+use rlx_cpu::sentinel::{self, SENTINEL_BYTES};
 use rlx_ir::DType;
 
 /// Memory for outputs: one tensor each, allocated as sizes become known and used again where they stay the same.
 #[derive(Default)]
 pub struct Slots {
     slots: Vec<Slot>,
+    /// Whether there is a sentinel behind each output.
+    watched: bool,
 }
 
 /// Memory for one tensor.
@@ -57,11 +60,32 @@ impl Slot {
 
 impl rlx_cpu::Outputs for Slots {
     fn memory(&mut self, index: usize, dtype: DType, dims: &[usize]) -> Result<*mut u8, RunError> {
-        self.slot(index).set(dtype, dims)
+        let watched = self.watched;
+        let slot = self.slot(index);
+        if watched {
+            let bytes = dtype.storage_bytes(dims).unwrap_or(0);
+            slot.memory.ensure(bytes + SENTINEL_BYTES)?;
+            sentinel::fill(&mut slot.memory.bytes_mut()[bytes..]);
+        }
+        slot.set(dtype, dims)
     }
 }
 
 impl Slots {
+    /// Slots with sentinels behind the outputs, which [`Self::intact`] looks at; for tests.
+    pub fn watched() -> Slots {
+        Slots { slots: Vec::new(), watched: true }
+    }
+
+    /// Whether nothing was written behind an output in the last run; true where nobody looks.
+    pub fn intact(&self) -> bool {
+        let mut written = self.slots.iter().filter_map(|slot| {
+            let (_, _, bytes) = slot.view()?;
+            Some(&slot.memory.bytes()[bytes.len()..])
+        });
+        !self.watched || written.all(sentinel::is_pattern)
+    }
+
     fn slot(&mut self, index: usize) -> &mut Slot {
         if self.slots.len() <= index {
             self.slots.resize_with(index + 1, Slot::default);

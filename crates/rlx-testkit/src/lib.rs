@@ -36,6 +36,7 @@
 //! Every case is run as it is, again with each operand as a view of another array ([`views`]), and in f64
 //! throughout; all must agree. [`table::run_table`] runs them on a [`Backend`].
 
+pub mod agreement;
 pub mod array;
 pub mod backend;
 pub mod case;

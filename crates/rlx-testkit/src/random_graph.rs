@@ -1,13 +1,15 @@
-//! Random graphs: well-typed, of primitives, with several outputs and a symbolic size, and inputs on which nothing fails.
+//! Random graphs: well-typed, of primitives, with several outputs, symbolic sizes and control flow, and inputs on which
+//! nothing fails.
 //!
 //! Their use is comparison: what two ways of running one graph give must agree. No node divides by what may be zero, indexes
 //! outside, or leaves the domain of its function, so every run succeeds; numbers stay moderate, so errors stay comparable.
 
 use crate::random::{Domain, Random};
+use rlx_ir::builder::Carried;
 use rlx_ir::op::contract::Dot;
 use rlx_ir::op::elementwise::{BinaryOp, CompareOp, UnaryOp};
 use rlx_ir::op::reduce::{ArgReduce, ArgReduceOp, Cumulative, CumulativeOp, ReduceOp, Sort};
-use rlx_ir::{Builder, DType, Dim, Graph, Literal, TensorType, TypeError, Value};
+use rlx_ir::{Bindings, Builder, DType, Dim, Graph, Literal, Symbol, TensorType, TypeError, Value};
 
 /// A graph and inputs for it.
 #[derive(Clone, Debug)]
@@ -34,27 +36,31 @@ struct Generator {
     random: Random,
     b: Builder,
     float: DType,
-    /// The value of the symbol `n`.
-    n: i64,
+    /// The values of the symbols.
+    sizes: Bindings,
     values: Vec<Value>,
 }
 
 /// The graph of this seed; equal seeds give equal graphs.
 pub fn random_graph(seed: u64, shape: Shape) -> Result<RandomGraph, TypeError> {
     let mut random = Random::new(seed);
-    let n = 1 + random.below(5) as i64;
-    let mut g = Generator { random, b: Builder::new("random"), float: shape.float, n, values: Vec::new() };
+    let mut sizes = Bindings::new();
+    sizes.set(Symbol::new("n"), 1 + random.below(5) as i64);
+    sizes.set(Symbol::new("m"), 1 + random.below(70) as i64);
+    let mut g =
+        Generator { random, b: Builder::new("random"), float: shape.float, sizes, values: Vec::new() };
     let symbol = Dim::symbol("n");
     let types = [
         TensorType::new(shape.float, vec![symbol.clone(), 3.into()]),
         TensorType::new(shape.float, vec![2.into(), symbol.clone()]),
-        TensorType::new(shape.float, vec![symbol, 3.into()]),
+        TensorType::new(shape.float, vec![symbol.clone(), 3.into()]),
+        TensorType::new(shape.float, vec![symbol, Dim::symbol("m")]),
         TensorType::new(DType::I32, vec![4.into()]),
     ];
     let mut inputs = Vec::new();
     for (i, t) in types.iter().enumerate() {
         g.values.push(g.b.input(&format!("x{i}"), t.clone())?);
-        let dims: Vec<usize> = t.dims().iter().map(|d| d.as_size().unwrap_or(n as usize)).collect();
+        let dims: Vec<usize> = t.dims().iter().map(|d| d.eval_size(&g.sizes).unwrap_or(0)).collect();
         let domain = if t.dtype.is_float() { Domain::Range(-1.0, 1.0) } else { Domain::Whole(-9, 9) };
         inputs.push(g.random.literal(t.dtype, &dims, &domain));
     }
@@ -84,11 +90,9 @@ impl Generator {
         *self.random.pick(&floats)
     }
 
-    /// The number of elements, with `n` bound.
+    /// The number of elements, with the symbols bound.
     fn elements(&self, dims: &[Dim]) -> i64 {
-        let mut bindings = rlx_ir::Bindings::new();
-        bindings.set(rlx_ir::Symbol::new("n"), self.n);
-        Dim::product(dims.iter()).eval(&bindings).unwrap_or(i64::MAX)
+        Dim::product(dims.iter()).eval(&self.sizes).unwrap_or(i64::MAX)
     }
 
     /// A float value kept within −1 and 1: tanh keeps errors from growing along a chain.
@@ -98,7 +102,7 @@ impl Generator {
 
     /// One operation, or the value itself where the operation chosen does not fit it.
     fn step(&mut self) -> Result<Value, TypeError> {
-        match self.random.below(14) {
+        match self.random.below(20) {
             0 => self.unary(),
             1 | 2 => self.binary(),
             3 => self.choice(),
@@ -111,7 +115,12 @@ impl Generator {
             10 => self.reduce(),
             11 => self.along(),
             12 => self.dot(),
-            _ => self.integers(),
+            13 => self.integers(),
+            14 | 15 => self.softmax(),
+            16 => self.normalised(),
+            17 => self.take(),
+            18 => self.branch(),
+            _ => self.repeated(),
         }
     }
 
@@ -292,6 +301,103 @@ impl Generator {
         };
         let z = self.b.push1(dot, &[x, y])?;
         self.bounded(z)
+    }
+
+    /// exp(x − max) / Σ exp(x − max) along an axis.
+    fn softmax(&mut self) -> Result<Value, TypeError> {
+        let x = self.float();
+        let rank = self.b.rank(x);
+        if rank == 0 {
+            return self.unary();
+        }
+        let axis = [self.random.below(rank)];
+        let most = self.b.reduce(ReduceOp::Max, x, &axis, true)?;
+        let shifted = self.b.broadcasting(BinaryOp::Sub, x, most)?;
+        let powers = self.b.unary(UnaryOp::Exp, shifted)?;
+        let sum = self.b.sum(powers, &axis, true)?;
+        self.b.broadcasting(BinaryOp::Div, powers, sum)
+    }
+
+    /// (x − mean) / √(variance + 1) along the last axes.
+    fn normalised(&mut self) -> Result<Value, TypeError> {
+        let x = self.float();
+        let rank = self.b.rank(x);
+        if rank == 0 {
+            return self.unary();
+        }
+        let axes: Vec<usize> = (self.random.below(rank)..rank).collect();
+        let mean = self.b.mean(x, &axes, true)?;
+        let centred = self.b.broadcasting(BinaryOp::Sub, x, mean)?;
+        let squares = self.b.mul(centred, centred)?;
+        let variance = self.b.mean(squares, &axes, true)?;
+        let above = self.b.add_scalar(variance, 1.0)?;
+        let deviation = self.b.unary(UnaryOp::Sqrt, above)?;
+        let y = self.b.broadcasting(BinaryOp::Div, centred, deviation)?;
+        self.bounded(y)
+    }
+
+    /// Rows 0, 1, 2 of an axis; the last one for those that are not there.
+    fn take(&mut self) -> Result<Value, TypeError> {
+        let x = self.any();
+        let shape = self.b.shape(x);
+        if shape.rank() == 0 {
+            return self.unary();
+        }
+        let axis = self.random.below(shape.rank());
+        if self.elements(&shape) * 3 > MOST_ELEMENTS {
+            return self.reduce();
+        }
+        let counter = self.b.iota(DType::I64, &[3.into()], 0)?;
+        let last = self.b.dim_value(&(shape[axis].clone() - 1))?;
+        let index = self.b.broadcasting(BinaryOp::Min, counter, last)?;
+        self.b.take(x, index, axis)
+    }
+
+    /// −x or max(x, −x) plus another value, as n has it.
+    fn branch(&mut self) -> Result<Value, TypeError> {
+        let (x, y) = (self.float(), self.float());
+        let other = if self.b.shape(x) == self.b.shape(y) { y } else { x };
+        let n = self.b.dim_value(&Dim::symbol("n"))?;
+        let condition = self.b.compare_scalar(CompareOp::Lt, n, 3.0)?;
+        let results = self.b.branch(
+            condition,
+            &[x, other],
+            |b, v| Ok(vec![b.unary(UnaryOp::Neg, v[0])?]),
+            |b, v| {
+                let negative = b.unary(UnaryOp::Neg, v[0])?;
+                let most = b.max(v[0], negative)?;
+                Ok(vec![b.add(most, v[1])?])
+            },
+        )?;
+        self.bounded(results[0])
+    }
+
+    /// A loop over the rows of x, or one of three trips: each trip's value is the tangent's of a sum.
+    fn repeated(&mut self) -> Result<Value, TypeError> {
+        let x = self.float();
+        let shape = self.b.shape(x);
+        if shape.rank() == 0 || self.elements(&shape) > 512 {
+            return self.unary();
+        }
+        if self.random.below(2) == 0 {
+            let start = self.b.full(0.25, &TensorType::new(self.float, &shape[1..]))?;
+            let reverse = self.random.below(2) == 0;
+            let rows = self.b.scan(&[start], &[x], &[], &shape[0], reverse, |b, trip| {
+                let sum = b.add(trip.carried[0], trip.scanned[0])?;
+                let next = b.unary(UnaryOp::Tanh, sum)?;
+                Ok(Carried { carried: vec![next], stacked: vec![next] })
+            })?;
+            return Ok(rows.stacked[0]);
+        }
+        let trips = self.b.scalar(3.0, DType::I64)?;
+        let go = self.b.compare_scalar(CompareOp::Gt, trips, 0.0)?;
+        let (end, _) = self.b.while_loop(trips, go, &[x], &[x], |b, trip, values| {
+            let sum = b.add(values.carried[0], values.captured[0])?;
+            let next = b.unary(UnaryOp::Tanh, sum)?;
+            let more = b.compare_scalar(CompareOp::Lt, trip, 9.0)?;
+            Ok((more, Carried { carried: vec![next], stacked: Vec::new() }))
+        })?;
+        Ok(end.carried[0])
     }
 
     fn integers(&mut self) -> Result<Value, TypeError> {

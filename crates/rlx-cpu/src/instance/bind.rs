@@ -7,6 +7,7 @@ use crate::error::RunError;
 use crate::kernel::{BindContext, Bound, Kernel};
 use crate::load::Loaded;
 use crate::memory::Aligned;
+use crate::sentinel::{self, Sentinel};
 use rlx_eval::{Fault, check_holds};
 use rlx_ir::{DType, Dim, DimError, Symbol};
 use rlx_opt::plan::{Limits, Plan, Request, place};
@@ -47,7 +48,10 @@ pub(super) struct Segment {
     pub(super) occupants: Vec<Occupant>,
     pub(super) plan: Plan,
     pub(super) arena: Aligned,
+    pub(super) sentinels: Vec<Sentinel>,
     pub(super) bound: bool,
+    /// Whether it was planned with sentinels.
+    pub(super) watched: bool,
     /// The values that the symbols of the steps had when they were bound.
     values: Vec<(Symbol, Option<i64>)>,
 }
@@ -135,6 +139,9 @@ impl Instance {
             }));
             steps.push(bound);
         }
+        if control.sentinels {
+            requests.iter_mut().for_each(sentinel::widen);
+        }
         // Sums of sizes then stay within the machine's integers, whatever is placed where.
         let total = requests.iter().map(|r| r.bytes).fold(0usize, usize::saturating_add);
         if total > ADDRESSABLE {
@@ -171,6 +178,11 @@ impl Instance {
             }
         }
         let segment = &mut self.segments[index];
+        segment.sentinels.clear();
+        if control.sentinels {
+            segment.sentinels = sentinel::of_plan(&requests, &plan.offsets);
+        }
+        segment.watched = control.sentinels;
         (segment.steps, segment.outputs, segment.values) = (steps, outputs, mentioned);
         (segment.requests, segment.occupants, segment.plan) = (requests, occupants, plan);
         segment.bound = true;

@@ -56,6 +56,9 @@ pub struct RunControl<'a> {
     pub memory_cap: Option<usize>,
     /// Gets each step's time.
     pub profile: Option<&'a (dyn Fn(usize, Duration) + Sync)>,
+    /// Puts sentinels behind temporaries and scratch, and looks after each step whether they are intact: finds kernels
+    /// that write beyond their results. Slow; for tests.
+    pub sentinels: bool,
 }
 
 /// Memory of one instance, for the sizes bound last.
@@ -227,7 +230,8 @@ impl Instance {
         self.bind_inputs(inputs, outer)?;
         self.steps_run = 0;
         for index in 0..self.segments.len() {
-            if !self.segments[index].bound {
+            let segment = &self.segments[index];
+            if !segment.bound || segment.watched != control.sentinels {
                 self.bind_segment(index, control)?;
                 self.segments[index].take_memory(control.memory_cap)?;
             }
@@ -345,7 +349,8 @@ pub(crate) fn run_init_step(
     let cx = BindContext { operands: &operands, results: &results, bindings: &bindings };
     let mut bound = kernel.bind(&cx).map_err(fail)?;
     let mut scratch = Aligned::new(bound.scratch())?;
-    let cx = RunContext { pool, cancel: None, deadline: None, scratch: scratch.as_mut_ptr() };
+    let cx =
+        RunContext { pool, cancel: None, deadline: None, sentinels: false, scratch: scratch.as_mut_ptr() };
     let arguments = Arguments { operand_layouts: &operands, result_layouts: &results, pointers: &pointers };
     bound.run(&cx, &arguments).map_err(fail)
 }

@@ -5,6 +5,7 @@ use super::{Instance, RunControl, node_error};
 use crate::error::RunError;
 use crate::kernel::{Arguments, RunContext};
 use crate::pool::Pool;
+use crate::sentinel;
 use rlx_eval::Fault;
 use rlx_ir::{Literal, Symbol};
 use rlx_opt::program::Step;
@@ -34,6 +35,8 @@ impl Instance {
             }
             let start = control.profile.map(|_| Instant::now());
             let step = &loaded.program.steps[i];
+            let segment = &mut self.segments[index];
+            sentinel::write(&segment.sentinels, i, segment.arena.bytes_mut());
             self.run_step(index, position, step, pool, control).map_err(|e| match e {
                 // The body of a loop or a branch ended early, and could only tell so as a fault.
                 StepError::Fault(_) if !step.bodies.is_empty() && is_cancelled(control) => {
@@ -47,6 +50,10 @@ impl Instance {
             })?;
             if let (Some(profile), Some(start)) = (control.profile, start) {
                 profile(i, start.elapsed());
+            }
+            let segment = &self.segments[index];
+            if !sentinel::intact(&segment.sentinels, i, segment.arena.bytes()) {
+                return Err(RunError::Overrun { step: step.op.name(), kernel: step.kernel });
             }
             self.steps_run += 1;
         }
@@ -70,7 +77,13 @@ impl Instance {
         let arena = self.segments[segment].arena.as_mut_ptr();
         let bound: &mut BoundStep = &mut self.segments[segment].steps[position];
         let scratch = arena.wrapping_add(bound.scratch);
-        let cx = RunContext { pool, cancel: control.cancel, deadline: control.deadline, scratch };
+        let cx = RunContext {
+            pool,
+            cancel: control.cancel,
+            deadline: control.deadline,
+            sentinels: control.sentinels,
+            scratch,
+        };
         let arguments = Arguments {
             operand_layouts: &bound.operands,
             result_layouts: &bound.results,

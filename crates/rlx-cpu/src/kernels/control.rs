@@ -178,7 +178,12 @@ impl Outputs for Direct<'_, '_> {
 
 impl BoundLoop {
     fn control<'a>(cx: &RunContext<'a>) -> RunControl<'a> {
-        RunControl { cancel: cx.cancel, deadline: cx.deadline, ..RunControl::default() }
+        RunControl {
+            cancel: cx.cancel,
+            deadline: cx.deadline,
+            sentinels: cx.sentinels,
+            ..RunControl::default()
+        }
     }
 
     fn branch(

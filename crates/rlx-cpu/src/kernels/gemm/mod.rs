@@ -76,11 +76,7 @@ impl Types {
         } else {
             return None;
         };
-        Some(Types {
-            arithmetic,
-            wrap: Wrap { bits, signed: accum.class() == DTypeClass::Signed },
-            out,
-        })
+        Some(Types { arithmetic, wrap: Wrap { bits, signed: accum.class() == DTypeClass::Signed }, out })
     }
 
     /// Those of `integer_dot`.

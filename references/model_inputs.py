@@ -1,4 +1,5 @@
-"""Writes inputs for the real models: a recording of speech, bytes of files, a melody, an EEG.
+"""Writes inputs for the real models: a recording of speech, bytes of files, a melody, an EEG, sentences,
+rendered text.
 
 Noise would not do: it leaves classifiers near their bias, gates shut and detectors silent, and a
 wrong result then differs from a right one by less than the tolerance.
@@ -7,11 +8,12 @@ The files needed are beckett.wav and magika_config.json (of models.json; `cargo 
 gets them) and LICENSE-MIT (of this repository). OUT gets one npz file per case, with an array for
 each input of the model, and cases.json:
 
-    {"cases": [{"name", "model", "inputs", "per_step": [NAME…], "states": {INPUT: OUTPUT…}}]}
+    {"cases": [{"name", "model", "inputs", "per_step": [NAME…], "states": {INPUT: OUTPUT…}, "large"}]}
 
 `model` is a name of models.json. `per_step` and `states` are those of onnxruntime_run.py: the first
 axis of the arrays in `per_step` counts calls of the model, and `states` says which output of one
-call is which input of the next.
+call is which input of the next. `large` cases run on demand: their model is a large download, or they
+take long. A model with several cases is given several sizes.
 
 Usage: model_inputs.py --file NAME=PATH... OUT
 """
@@ -23,6 +25,7 @@ import pathlib
 import wave
 
 import numpy
+from PIL import Image, ImageDraw, ImageFont
 from scipy import signal
 
 # The widths that silero-vad was trained with: new samples of a call, and old ones before them.
@@ -49,6 +52,14 @@ SENTENCES = [
 ]
 MASKED_TOKENS = [0, 3]
 
+# What the optical character recognition reads, in the font that comes with Pillow.
+TEXT = ["The compiler checks", "every shape before it runs,", "and then 0123456789 more."]
+
+# PP-OCR's detector: means and deviations of ImageNet's channels. Its other two networks, and ddddocr's,
+# take [-1, 1].
+IMAGENET_MEAN = numpy.array([0.485, 0.456, 0.406], numpy.float32)
+IMAGENET_DEVIATION = numpy.array([0.229, 0.224, 0.225], numpy.float32)
+
 
 class Cases:
     """The cases written so far."""
@@ -57,7 +68,7 @@ class Cases:
         self.out = out
         self.entries = []
 
-    def add(self, name, model, inputs, per_step=(), states=None):
+    def add(self, name, model, inputs, per_step=(), states=None, large=False):
         """Writes the inputs of one case."""
         numpy.savez(self.out / f"{name}.npz", **inputs)
         self.entries.append(
@@ -67,6 +78,7 @@ class Cases:
                 "inputs": f"{name}.npz",
                 "per_step": list(per_step),
                 "states": states or {},
+                "large": large,
             }
         )
 
@@ -115,9 +127,20 @@ def add_silero(cases, files):
         inputs = {"input": windows[16000], "state": state}
         cases.add(model, f"{model}.onnx", inputs, **carried)
 
+    # Three places of the recording at once, two seconds of each.
+    steps = 62
+    places = windows[16000].reshape(-1, windows[16000].shape[-1])
+    batch = numpy.stack([places[start : start + steps] for start in (0, 90, 180)], axis=1)
+    state = numpy.zeros((2, 3, 128), numpy.float32)
+    for model in ["silero_vad", "silero_vad_op18_ifless", "silero_vad_16k_op15"]:
+        inputs = {"input": batch, "state": state, "sr": numpy.array(16000, numpy.int64)}
+        cases.add(f"{model}_batch_of_3", f"{model}.onnx", inputs, **carried)
+
     # This one takes all windows in one call, and the two halves of the state each by its own name.
-    inputs = {"input": windows[16000][:, 0], "h": state[:1], "c": state[1:]}
-    cases.add("silero_vad_16k_sequence", "silero_vad_16k_sequence.onnx", inputs)
+    state = state[:, :1]
+    for name, windows in [("", places), ("_of_7", places[60:67])]:
+        inputs = {"input": windows, "h": state[:1], "c": state[1:]}
+        cases.add(f"silero_vad_16k_sequence{name}", "silero_vad_16k_sequence.onnx", inputs)
 
 
 def add_magika(cases, files):
@@ -134,6 +157,7 @@ def add_magika(cases, files):
         row[len(row) - len(tail) :] = list(tail)
         rows.append(row)
     cases.add("magika", "magika.onnx", {"bytes": numpy.stack(rows)})
+    cases.add("magika_one", "magika.onnx", {"bytes": numpy.stack(rows[1:2])})
 
 
 def plucked_string(midi, seconds):
@@ -157,6 +181,8 @@ def add_basic_pitch(cases):
         audio[start : start + len(tone)] += 0.2 * tone
     audio = audio.astype(numpy.float32).reshape(1, -1, 1)
     cases.add("basic_pitch", "basic_pitch.onnx", {"serving_default_input_2:0": audio})
+    backwards = numpy.concatenate([audio, audio[:, ::-1]])
+    cases.add("basic_pitch_two", "basic_pitch.onnx", {"serving_default_input_2:0": backwards}, large=True)
 
 
 def synthetic_eeg(seconds, seed):
@@ -192,6 +218,7 @@ def add_eeg(cases):
     spectrogram = standardised(power[:, :EEG_FREQUENCIES], 2).astype(numpy.float32)
     for model in ["eeg_seizure", "eeg_seizure_full"]:
         cases.add(model, f"{model}.onnx", {"x": spectrogram})
+        cases.add(f"{model}_short", f"{model}.onnx", {"x": spectrogram[1:, :, 20:57]})
 
     eeg = synthetic_eeg(SPINDLE_SECONDS, 3)
     eeg = standardised(eeg, 0)
@@ -201,6 +228,8 @@ def add_eeg(cases):
         "spectrogram": standardised(scalogram, 1).astype(numpy.float32)[None],
     }
     cases.add("eeg_spindle", "eeg_spindle.onnx", inputs)
+    twice = {name: numpy.concatenate([array, -array]) for name, array in inputs.items()}
+    cases.add("eeg_spindle_two", "eeg_spindle.onnx", twice, large=True)
 
 
 def shannon_transform(samples, scale):
@@ -220,6 +249,63 @@ def add_minilm(cases):
         row[len(row) - masked :] = 0
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": numpy.zeros_like(ids)}
     cases.add("minilm_int8", "minilm_int8.onnx", inputs)
+    # The second sentence's words over and over, to lengths that no block of a kernel divides.
+    words = ids[1, 1:-1]
+    for length, large in [(3, False), (37, False), (128, True)]:
+        row = numpy.concatenate([[101], numpy.resize(words, length - 2), [102]]).astype(numpy.int64)
+        inputs = {
+            "input_ids": row[None],
+            "attention_mask": numpy.ones((1, length), numpy.int64),
+            "token_type_ids": numpy.zeros((1, length), numpy.int64),
+        }
+        cases.add(f"minilm_int8_{length}_tokens", "minilm_int8.onnx", inputs, large=large)
+
+
+def rendered(lines, width, height, size, slant=0):
+    """Dark text on a light ground with a gradient, u8[height, width, 3]; with noise as a camera has."""
+    generator = numpy.random.Generator(numpy.random.PCG64(width * height))
+    ground = 200 + 40 * numpy.linspace(0, 1, width)[None, :, None] * numpy.ones((height, 1, 3))
+    ground = (ground + 4 * generator.standard_normal(ground.shape)).clip(0, 255)
+    image = Image.fromarray(ground.astype(numpy.uint8))
+    draw = ImageDraw.Draw(image)
+    font = ImageFont.load_default(size)
+    pitch = height // len(lines)
+    for i, line in enumerate(lines):
+        draw.text((size // 2, i * pitch + (pitch - size) // 2), line, fill=(30, 20, 60), font=font)
+    return numpy.asarray(image.rotate(slant, Image.Resampling.BILINEAR, fillcolor=(220, 220, 220)))
+
+
+def planar(image):
+    """f32[1, 3, height, width] in [0, 1], channels in the order blue, green, red."""
+    return numpy.ascontiguousarray(image[None, :, :, ::-1].transpose(0, 3, 1, 2)).astype(numpy.float32) / 255
+
+
+def add_ocr(cases):
+    """Lines of text at several sizes for PP-OCR's detector, and single lines for its other networks."""
+    for width, height, size in [(160, 64, 14), (320, 96, 22), (288, 224, 20), (640, 480, 40)]:
+        image = planar(rendered(TEXT[: max(1, height // 64)], width, height, size, slant=1))
+        image = (image - IMAGENET_MEAN[:, None, None]) / IMAGENET_DEVIATION[:, None, None]
+        cases.add(f"ocr_detect_{width}_{height}", "ocr_detect.onnx", {"x": image}, large=True)
+    lines = [planar(rendered([line], 320, 48, 30)) * 2 - 1 for line in TEXT]
+    cases.add("ocr_recognise_320", "ocr_recognise.onnx", {"x": lines[0]}, large=True)
+    cases.add("ocr_recognise_batch_of_3", "ocr_recognise.onnx", {"x": numpy.concatenate(lines)}, large=True)
+    cases.add("ocr_recognise_104", "ocr_recognise.onnx", {"x": lines[2][..., 64:168]}, large=True)
+    upright = planar(rendered([TEXT[0]], 192, 48, 24)) * 2 - 1
+    turned = upright[:, :, ::-1, ::-1]
+    cases.add("ocr_direction", "ocr_direction.onnx", {"x": upright}, large=True)
+    both = numpy.concatenate([upright, turned, lines[1][..., :192]])
+    cases.add("ocr_direction_batch_of_3", "ocr_direction.onnx", {"x": both}, large=True)
+
+
+def add_captcha(cases):
+    """Slanted words for ddddocr's two recognisers, and a page for its detector."""
+    for width, word, slant in [(120, "7hK4", 8), (200, "Qw3xY9", -6)]:
+        image = rendered([word], width, 64, 40, slant).mean(axis=2)[None, None]
+        image = (image.astype(numpy.float32) / 255 - 0.5) / 0.5
+        for model in ["captcha_float", "captcha_int8"]:
+            cases.add(f"{model}_{width}", f"{model}.onnx", {"input1": image}, large=True)
+    page = rendered(TEXT, 416, 416, 34, 4)[None, :, :, ::-1].transpose(0, 3, 1, 2).astype(numpy.float32)
+    cases.add("captcha_detect", "captcha_detect.onnx", {"images": numpy.ascontiguousarray(page)}, large=True)
 
 
 def main():
@@ -239,6 +325,8 @@ def main():
     add_basic_pitch(cases)
     add_eeg(cases)
     add_minilm(cases)
+    add_ocr(cases)
+    add_captcha(cases)
     cases.finish()
 
 

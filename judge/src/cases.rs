@@ -25,6 +25,10 @@ pub(crate) struct Options {
     #[arg(long)]
     unfused: bool,
 
+    /// On the CPU, every result must have the bits that one thread gives
+    #[arg(long)]
+    same_bits: bool,
+
     /// Run only cases whose title, `operation/case`, contains this
     #[arg(long, default_value = "")]
     filter: String,
@@ -61,7 +65,8 @@ fn run_backend(options: &Options) -> anyhow::Result<String> {
     let backend: &dyn Backend = match options.backend {
         BackendName::Eval => &Eval,
         BackendName::Cpu => {
-            cpu = Cpu::new(options.threads, !options.unfused)?;
+            let plain = Cpu::new(options.threads, !options.unfused)?;
+            cpu = if options.same_bits { plain.with_the_bits_of_one_thread()? } else { plain };
             &cpu
         }
     };

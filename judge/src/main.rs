@@ -4,11 +4,15 @@
 //! RLX (and the demonstration) do not wait for the whole test kit to be built.
 
 mod backend;
+mod bench;
 mod cases;
 mod docs;
+mod engine;
 mod filetests;
 mod onnx_nodes;
 mod parity;
+mod planner;
+mod random_graphs;
 mod references;
 mod report;
 
@@ -35,6 +39,13 @@ enum Task {
     ParityOnnx(parity::Options),
     /// Run the node tests of ONNX through the importer and a backend
     OnnxNodes(onnx_nodes::Options),
+    /// Run random graphs on the CPU, and compare with the oracle
+    RandomGraphs(random_graphs::Options),
+    /// Compile the real models, and compare the peaks of their memory plans with the lower bounds
+    Planner(planner::Options),
+    /// Answer with times of a model
+    #[command(hide = true)]
+    BenchWorker(bench::Options),
     /// Write the pages that are made from the code's tables
     Docs(docs::Options),
 }
@@ -46,6 +57,9 @@ fn main() -> anyhow::Result<()> {
         Task::Filetests(options) => filetests::run(&repository, &options),
         Task::ParityOnnx(options) => parity::run(&options),
         Task::OnnxNodes(options) => onnx_nodes::run(&repository, &options),
+        Task::RandomGraphs(options) => random_graphs::run(&options),
+        Task::Planner(options) => planner::run(&options),
+        Task::BenchWorker(options) => bench::run(&options),
         Task::Docs(options) => docs::run(&repository, &options),
     }
 }

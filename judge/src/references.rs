@@ -20,6 +20,8 @@ pub(crate) struct ModelCase {
     /// Pairs of an input and the output of one call that it is in the next. In the first it is the array of
     /// [`Self::inputs`].
     pub(crate) states: Vec<(String, String)>,
+    /// Whether it runs on demand only.
+    pub(crate) large: bool,
 }
 
 /// Reads the list from the file at `path`.
@@ -43,6 +45,7 @@ fn case(value: &Value) -> anyhow::Result<ModelCase> {
             .iter()
             .map(|pair| Ok((text(&pair[0])?, text(&pair[1])?)))
             .collect::<anyhow::Result<_>>()?,
+        large: value["large"].as_bool().context("`large` is not true or false")?,
     })
 }
 

@@ -37,20 +37,25 @@ pub(crate) enum Task {
     OnnxNodes,
     /// The real models.
     ParityOnnx,
+    /// Random graphs against the oracle.
+    RandomGraphs,
+    /// The memory plans of the real models.
+    Planner,
     /// The pages made from tables.
     Docs,
 }
 
 /// Runs `task` with the caller's options.
 pub(crate) fn run(context: &Context, task: Task, options: &Options) -> anyhow::Result<()> {
-    let mut command = command(context, task, options.has("--help") || options.has("-h"))?;
+    let bare = options.has("--help") || options.has("-h");
+    let mut command = command(context, task, bare, options.has("--all"))?;
     process::run(command.args(&options.arguments))
 }
 
 /// Runs `task` as a stage of the tests; the answer is the last line that it wrote.
 pub(crate) fn stage(context: &Context, task: Task, arguments: &[&str]) -> anyhow::Result<String> {
     let mut last = String::new();
-    let mut command = command(context, task, false)?;
+    let mut command = command(context, task, false, arguments.contains(&"--all"))?;
     process::run_watching(command.args(arguments), |line| {
         if !line.trim().is_empty() {
             last = line.trim().to_owned();
@@ -62,8 +67,8 @@ pub(crate) fn stage(context: &Context, task: Task, arguments: &[&str]) -> anyhow
     Ok(last)
 }
 
-/// The command up to the options; with `bare`, nothing is fetched for it.
-fn command(context: &Context, task: Task, bare: bool) -> anyhow::Result<Command> {
+/// The command up to the options; with `bare`, nothing is fetched for it, with `all` large models are.
+fn command(context: &Context, task: Task, bare: bool, all: bool) -> anyhow::Result<Command> {
     let mut command = process::cargo();
     command
         .current_dir(&context.repository)
@@ -74,12 +79,17 @@ fn command(context: &Context, task: Task, bare: bool) -> anyhow::Result<Command>
         Task::Cases => command.arg("cases"),
         Task::Filetests => command.arg("filetests"),
         Task::Docs => command.arg("docs"),
+        Task::RandomGraphs => command.arg("random-graphs"),
+        Task::Planner if bare => command.arg("planner"),
+        Task::Planner => command.args(["planner", "--references"]).arg(references::list(context, all)?),
         Task::OnnxNodes if bare => command.arg("onnx-nodes"),
         Task::OnnxNodes => {
             command.args(["onnx-nodes", "--suite"]).arg(conformance::onnx_node_tests(context)?)
         }
         Task::ParityOnnx if bare => command.arg("parity-onnx"),
-        Task::ParityOnnx => command.args(["parity-onnx", "--references"]).arg(references::list(context)?),
+        Task::ParityOnnx => {
+            command.args(["parity-onnx", "--references"]).arg(references::list(context, all)?)
+        }
     };
     Ok(command)
 }

@@ -5,6 +5,7 @@
 //! tests) it fetches by itself into a cache outside the clone, checked by hash; see
 //! [`context::Cache`].
 
+mod bench;
 mod checks;
 mod conformance;
 mod context;
@@ -56,6 +57,12 @@ enum Task {
     References(references::Options),
     /// Compare the real models with onnxruntime
     ParityOnnx(judge::Options),
+    /// Run random graphs on the CPU, and compare with the oracle
+    RandomGraphs(judge::Options),
+    /// Compile the real models, and compare the peaks of their memory plans with the lower bounds
+    Planner(judge::Options),
+    /// Time the real models against onnxruntime
+    BenchOnnx(bench::Options),
     /// Conformance tests of other projects
     #[command(subcommand)]
     Conformance(conformance::Task),
@@ -81,6 +88,9 @@ fn main() -> anyhow::Result<()> {
         Task::Venv => venv::run(&context),
         Task::References(options) => references::run(&context, &options),
         Task::ParityOnnx(options) => judge::run(&context, judge::Task::ParityOnnx, &options),
+        Task::RandomGraphs(options) => judge::run(&context, judge::Task::RandomGraphs, &options),
+        Task::Planner(options) => judge::run(&context, judge::Task::Planner, &options),
+        Task::BenchOnnx(options) => bench::run(&context, &options),
         Task::Conformance(task) => conformance::run(&context, &task),
         Task::OnnxNodes(options) => judge::run(&context, judge::Task::OnnxNodes, &options),
         Task::Docs(options) => judge::run(&context, judge::Task::Docs, &options),

@@ -29,6 +29,10 @@ const INPUT_FILES: &[&str] = &["LICENSE-MIT"];
 /// Options of `cargo xtask references`.
 #[derive(Args)]
 pub(crate) struct Options {
+    /// The large cases too
+    #[arg(long)]
+    all: bool,
+
     /// Print `{"cases":[{"name","model","inputs","outputs"},…]}` as the last line
     #[arg(long)]
     json: bool,
@@ -51,10 +55,12 @@ pub(crate) struct ModelCase {
     /// Pairs of an input and the output of one call that it is in the next. In the first it is the
     /// array of [`Self::inputs`].
     pub(crate) states: Vec<(String, String)>,
+    /// Whether it is left out unless asked for: a large download, or minutes of computing.
+    pub(crate) large: bool,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
-    let cases = model_cases(context)?;
+    let cases = model_cases(context, options.all)?;
     if options.json {
         return report::print_json(&to_json(&cases));
     }
@@ -64,9 +70,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file with what `--json` prints.
-pub(crate) fn list(context: &Context) -> anyhow::Result<PathBuf> {
-    let cases = model_cases(context)?;
+/// A file with what `--json` prints; with the large cases if `all`.
+pub(crate) fn list(context: &Context, all: bool) -> anyhow::Result<PathBuf> {
+    let cases = model_cases(context, all)?;
     let file = context.target.join("references.json");
     std::fs::write(&file, to_json(&cases).to_string())
         .with_context(|| format!("writing {}", file.display()))?;
@@ -84,15 +90,16 @@ fn to_json(cases: &[ModelCase]) -> Value {
                 "outputs": case.outputs.to_string_lossy(),
                 "per_step": case.per_step,
                 "states": case.states,
+                "large": case.large,
             })
         })
         .collect();
     json!({ "cases": cases })
 }
 
-/// All cases, in the order of the script that makes their inputs. The first call fetches the models
-/// and runs them under onnxruntime, which takes about a minute; later ones find everything there.
-pub(crate) fn model_cases(context: &Context) -> anyhow::Result<Vec<ModelCase>> {
+/// The cases, the large ones if `all`, in the order of the script that makes their inputs. The first call fetches
+/// the models and runs them under onnxruntime, which takes about a minute; later ones find everything there.
+pub(crate) fn model_cases(context: &Context, all: bool) -> anyhow::Result<Vec<ModelCase>> {
     let _lock = context.cache.lock("references")?;
     let folder = context.cache.folder("references")?.join(key(context)?);
     let list = folder.join("cases.json");
@@ -104,6 +111,7 @@ pub(crate) fn model_cases(context: &Context) -> anyhow::Result<Vec<ModelCase>> {
     let entries = value["cases"].as_array().context("the list of cases has no `cases`")?;
     entries
         .iter()
+        .filter(|entry| all || entry["large"] == Value::Bool(false))
         .map(|entry| {
             let case = read_case(context, &folder, entry)?;
             if !case.outputs.exists() {
@@ -174,6 +182,7 @@ fn read_case(context: &Context, folder: &Path, entry: &Value) -> anyhow::Result<
             .iter()
             .map(|(input, output)| Ok((input.clone(), text(output)?)))
             .collect::<anyhow::Result<_>>()?,
+        large: entry["large"].as_bool().context("`large` is not true or false")?,
         name,
     })
 }

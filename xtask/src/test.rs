@@ -36,8 +36,14 @@ const STAGES: &[Stage] = &[
     Stage { name: "tests", run: |context, _| tests(context) },
     Stage { name: "doc-tests", run: |context, _| doc_tests(context) },
     Stage { name: "cases", run: |context, _| judge::stage(context, Task::Cases, &[]) },
-    Stage { name: "onnx-nodes", run: |context, _| judge::stage(context, Task::OnnxNodes, &[]) },
+    Stage { name: "cases-cpu", run: |context, _| cases_on_cpu(context) },
+    Stage {
+        name: "random",
+        run: |context, _| judge::stage(context, Task::RandomGraphs, &["--count", "300"]),
+    },
+    Stage { name: "onnx-nodes", run: |context, _| on_both(context, Task::OnnxNodes) },
     Stage { name: "parity", run: |context, _| judge::stage(context, Task::ParityOnnx, &[]) },
+    Stage { name: "planner", run: |context, _| judge::stage(context, Task::Planner, &[]) },
     Stage { name: "docs", run: |context, _| judge::stage(context, Task::Docs, &["--check"]) },
     Stage { name: "fuzz", run: |context, options| fuzz_all(context, options.fuzz_seconds) },
 ];
@@ -118,6 +124,23 @@ fn doc_tests(context: &Context) -> anyhow::Result<String> {
     command.args(["test", "--workspace", "--doc", "--no-fail-fast", "--profile", PROFILE]);
     process::run(&mut command)?;
     Ok(String::new())
+}
+
+/// The case table on the CPU as it runs by default, and what fusion and threads may not change.
+fn cases_on_cpu(context: &Context) -> anyhow::Result<String> {
+    judge::stage(
+        context,
+        Task::Cases,
+        &["--backend", "cpu", "--cost", "small", "--unfused", "--threads", "1"],
+    )?;
+    judge::stage(context, Task::Cases, &["--backend", "cpu", "--cost", "small", "--same-bits"])
+}
+
+/// The oracle's line and the CPU's.
+fn on_both(context: &Context, task: Task) -> anyhow::Result<String> {
+    let eval = judge::stage(context, task, &["--backend", "eval"])?;
+    let cpu = judge::stage(context, task, &["--backend", "cpu"])?;
+    Ok(format!("eval {eval}, cpu {cpu}"))
 }
 
 fn fuzz_all(context: &Context, seconds: u32) -> anyhow::Result<String> {

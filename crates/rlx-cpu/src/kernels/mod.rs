@@ -18,7 +18,8 @@ use rlx_opt::target::{OperandLayout, Route};
 
 /// Whether a composite has a kernel of its own; if not, why.
 pub(crate) fn native(composite: &Composite, operands: &[&TensorType]) -> Result<(), String> {
-    if region::native(composite, operands) {
+    let bytes = matches!(composite, Composite::ConvInteger(_)) && conv::route_bytes(operands).is_some();
+    if bytes || region::native(composite, operands) {
         return Ok(());
     }
     Err("its decomposition is what runs here".into())
@@ -31,6 +32,7 @@ pub(crate) fn operand_layout(op: &Op, _index: usize, operands: &[&TensorType]) -
     }
     match route(op, operands).kernel {
         "window" if matches!(op, Op::Primitive(Primitive::ReduceWindowGrad(_))) => OperandLayout::Contiguous,
+        "conv" if matches!(op, Op::Composite(_)) => OperandLayout::Contiguous,
         "region" | "reference" | "gemm" | "conv" | "window" => OperandLayout::Strided,
         _ => OperandLayout::Contiguous,
     }
@@ -54,6 +56,10 @@ pub(crate) fn route(op: &Op, operands: &[&TensorType]) -> Route {
         Op::Primitive(Primitive::Conv(conv)) => match conv::route(conv, operands) {
             Some(reason) => Route { kernel: "conv", reason },
             None => because("reference", "no tiles for these element types: the oracle's loops"),
+        },
+        Op::Composite(Composite::ConvInteger(_)) => match conv::route_bytes(operands) {
+            Some(reason) => Route { kernel: "conv", reason },
+            None => because("reference", "no bytes: the oracle's loops"),
         },
         Op::Primitive(Primitive::ReduceWindow(_)) => {
             match operands.first().and_then(|x| window::route(x.dtype)) {

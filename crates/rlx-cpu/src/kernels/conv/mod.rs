@@ -5,6 +5,7 @@
 //! padding filled in. After that no window needs a test.
 #![allow(unsafe_code)]
 
+pub mod bytes;
 pub mod columns;
 pub mod depthwise;
 pub mod expand;
@@ -18,14 +19,16 @@ use crate::kernels::gemm::panels::{Fill, Left, MOST_LANES, Offsets, Panels, Righ
 use crate::kernels::gemm::product::{Operand, Product, Sums};
 use crate::kernels::gemm::{Arithmetic, Shared, Types, direct, unsupported, with_arithmetic};
 use crate::load::PrepareContext;
+use bytes::ZeroPoints;
 use columns::Columns;
 use expand::{Expand, Expands, Filling, Less};
 use geometry::{Expanded, Geometry, Windows};
 use rlx_eval::Fault;
 use rlx_ir::op::contract::Conv;
-use rlx_ir::{DType, Op, Primitive, TensorType};
+use rlx_ir::{Composite, DType, Op, Primitive, TensorType};
 use rlx_opt::program::Layout;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 fn types_of(op: &Conv, operands: &[&TensorType]) -> Option<Types> {
     Types::new(operands.first()?.dtype, op.accum, op.out)
@@ -44,27 +47,41 @@ pub(crate) fn route(op: &Conv, operands: &[&TensorType]) -> Option<String> {
     })
 }
 
+/// Why a convolution of bytes runs here; `None` if it does not.
+pub(crate) fn route_bytes(operands: &[&TensorType]) -> Option<String> {
+    bytes::supports(operands).then(|| "windows as columns of a blocked product of bytes, exact in i32".into())
+}
+
 /// The kernel of a convolution.
 pub(crate) fn prepare(op: &Op, cx: &PrepareContext<'_>) -> Result<Box<dyn Kernel>, RunError> {
-    let Op::Primitive(Primitive::Conv(conv)) = op else { return Err(unsupported(op, "no convolution")) };
     let operands: Vec<&TensorType> = cx.step.operand_types.iter().collect();
-    let types = types_of(conv, &operands).ok_or_else(|| unsupported(op, "these types"))?;
-    with_arithmetic!(types.arithmetic, prepare_as(op, conv, types, cx))
+    match op {
+        Op::Primitive(Primitive::Conv(conv)) => {
+            let types = types_of(conv, &operands).ok_or_else(|| unsupported(op, "these types"))?;
+            with_arithmetic!(types.arithmetic, prepare_as(op, conv, types, None, cx))
+        }
+        Op::Composite(Composite::ConvInteger(conv)) => {
+            let (points, types) = (Some(ZeroPoints::of(conv)), Types::bytes());
+            with_arithmetic!(types.arithmetic, prepare_as(op, &bytes::as_conv(conv), types, points, cx))
+        }
+        _ => Err(unsupported(op, "no convolution")),
+    }
 }
 
 fn prepare_as<G: Takes>(
     op: &Op,
     conv: &Conv,
     types: Types,
+    points: Option<ZeroPoints>,
     cx: &PrepareContext<'_>,
 ) -> Result<Box<dyn Kernel>, RunError>
 where
     G::Sum: Stored,
     G::Element: Expands + Less,
 {
-    let dtype = cx.step.operand_types[0].dtype;
+    let [dtype, kernel_dtype] = [0, 1].map(|i| cx.step.operand_types[i].dtype);
     let functions = (
-        G::fill_of::<Left>(dtype),
+        G::fill_of::<Left>(kernel_dtype),
         G::fill_of::<Right>(dtype),
         G::Element::expand_of(dtype),
         G::Sum::finish_of(types.out),
@@ -74,7 +91,11 @@ where
     };
     Ok(Box::new(Convolution::<G> {
         op: conv.clone(),
-        panels: constant_panels::<G>(conv, kernel_fill, cx)?,
+        panels: match points {
+            Some(points) => byte_panels::<G>(conv, points, cx)?,
+            None => constant_panels::<G>(conv, kernel_fill, cx)?,
+        },
+        points,
         functions: Functions { kernel_fill, input_fill, expand, finish },
         wrap: types.wrap,
         direct: direct::<G>(types),
@@ -102,6 +123,62 @@ fn constant_panels<G: Takes>(
         Ok((panels, bytes))
     };
     cx.store.packed(&view.source, &name, make).map(Some)
+}
+
+/// The panels of a constant kernel of bytes.
+fn byte_panels<G: Takes>(
+    op: &Conv,
+    points: ZeroPoints,
+    cx: &PrepareContext<'_>,
+) -> Result<Option<Shared<G>>, RunError>
+where
+    G::Element: Expands + Less,
+{
+    let (Some(kernel), Some(source)) = (bytes::constant(points, cx), cx.constant(1)) else { return Ok(None) };
+    let name = format!("{} conv {} {} less {:?}", G::NAME, kernel.dtype, op.groups, kernel.zero_points);
+    let (rows, depth) = (kernel.rows / op.groups, kernel.count() / kernel.rows.max(1));
+    let make = || {
+        let mut wide = vec![G::Element::default(); kernel.count()];
+        kernel.widened(&mut wide);
+        let matrices = WideKernel::<G> { first: wide.as_ptr(), groups: op.groups, rows, depth };
+        let panels = Panels::new::<Left>(&matrices, op.groups, rows, depth)?;
+        let bytes = panels.bytes();
+        Ok((panels, bytes))
+    };
+    cx.store.packed(source, &name, make).map(Some)
+}
+
+/// A kernel of elements as panels hold them, row after row.
+struct WideKernel<G: Takes> {
+    first: *const G::Element,
+    groups: usize,
+    rows: usize,
+    depth: usize,
+}
+
+// SAFETY: the elements are only read.
+unsafe impl<G: Takes> Sync for WideKernel<G> {}
+
+impl<G: Takes> Source<G> for WideKernel<G> {
+    unsafe fn fill(&self, batch: usize, lanes: Range<usize>, depth: Range<usize>, panels: *mut G::Element) {
+        let length = depth.len().next_multiple_of(G::GROUP);
+        for row in lanes.clone() {
+            let at = row - lanes.start;
+            let panel = panels.wrapping_add(at / G::ROWS * G::ROWS * length);
+            for i in 0..length {
+                let place = i / G::GROUP * G::ROWS * G::GROUP + at % G::ROWS * G::GROUP + i % G::GROUP;
+                // SAFETY: an element of the kernel to a place in its panel.
+                unsafe {
+                    let element = if i < depth.len() {
+                        *self.first.add((batch % self.groups * self.rows + row) * self.depth + depth.start + i)
+                    } else {
+                        G::Element::default()
+                    };
+                    *panel.add(place) = element;
+                }
+            }
+        }
+    }
 }
 
 /// A kernel as left matrices, one a group, the same for all images.
@@ -135,6 +212,8 @@ impl<G: Takes> Copy for Functions<G> {}
 
 struct Convolution<G: Takes> {
     op: Conv,
+    /// The zero points of bytes.
+    points: Option<ZeroPoints>,
     panels: Option<Shared<G>>,
     functions: Functions<G>,
     wrap: Wrap,
@@ -160,7 +239,7 @@ where
         let geometry = Geometry::new(&self.op, x, w, &cx.results[0], cx.bindings)?;
         let apart = self.apart && geometry.group_in == 1 && self.direct && w.is_packed();
         let same = width(x.dtype) == size_of::<G::Element>();
-        let input = if !apart && same && geometry.is_plain() {
+        let input = if !apart && same && self.points.is_none() && geometry.is_plain() {
             let windows = geometry.in_place();
             let columns = Strided {
                 pointer: std::ptr::null(),
@@ -183,6 +262,7 @@ where
             Input::Expanded { at_once, .. } => *at_once,
         };
         Ok(Box::new(BoundConvolution::<G> {
+            points: self.points,
             panels: self.panels.clone(),
             kernel: kernel_matrices(w, geometry.groups, at_once.max(1), self.functions.kernel_fill),
             functions: self.functions,
@@ -203,6 +283,7 @@ enum Input<G: Takes> {
 }
 
 struct BoundConvolution<G: Takes> {
+    points: Option<ZeroPoints>,
     panels: Option<Shared<G>>,
     kernel: Strided<G, Left>,
     functions: Functions<G>,
@@ -224,8 +305,8 @@ where
             Input::Expanded { expanded, at_once, .. } => {
                 // Channels apart have free lanes behind each.
                 let between = if self.apart.is_some() { MOST_LANES } else { 0 };
-                let elements = at_once * self.geometry.channels * (expanded.plane + between);
-                (elements + MOST_LANES) * size_of::<G::Element>()
+                let images = at_once * self.geometry.channels * (expanded.plane + between) + MOST_LANES;
+                (images + self.wide_kernel()) * size_of::<G::Element>()
             }
         }
     }
@@ -241,9 +322,15 @@ where
             return Ok(());
         }
         match &self.input {
-            Input::InPlace { columns, .. } => self.product(cx, columns, 0, g.images, &out),
+            Input::InPlace { columns, .. } => self.product(cx, columns, None, (0, g.images), &out),
             Input::Expanded { expanded, windows, at_once } => {
                 let to = cx.scratch.cast::<G::Element>();
+                let zero_point = match self.points.and_then(|points| points.input) {
+                    Some(i) => bytes::zero_point(&arguments.operand(i), self.functions.expand),
+                    None => G::Element::default(),
+                };
+                let filling = Filling { padding: G::Element::default(), zero_point };
+                let wide = self.widen(arguments, to.wrapping_add(at_once * g.channels * expanded.plane + MOST_LANES));
                 for first in (0..g.images).step_by(*at_once) {
                     let images = (*at_once).min(g.images - first);
                     match self.apart {
@@ -252,7 +339,7 @@ where
                             self.channels_apart(cx, input, function, (first, images), (&x, &w, &out));
                         }
                         None => {
-                            self.expand(cx, &x, expanded, first, images, to);
+                            self.expand(cx, &x, expanded, filling, (first, images), to);
                             let columns = Columns::<G> {
                                 first: to,
                                 groups: g.groups,
@@ -261,7 +348,7 @@ where
                                 positions: &windows.positions,
                                 depth: &windows.depth,
                             };
-                            self.product(cx, &columns, first, images, &out);
+                            self.product(cx, &columns, wide.as_ref(), (first, images), &out);
                         }
                     }
                 }
@@ -276,20 +363,42 @@ where
     G::Sum: Stored,
     G::Element: Expands + Less,
 {
+    /// Elements of a kernel of bytes that is widened on each run.
+    fn wide_kernel(&self) -> usize {
+        let g = &self.geometry;
+        let widened = self.points.is_some() && self.panels.is_none();
+        if widened { g.groups * g.group_out * g.group_in * g.taps() } else { 0 }
+    }
+
+    /// The kernel of bytes less its zero points, if that is to be done on each run.
+    fn widen(&self, arguments: &Arguments<'_>, to: *mut G::Element) -> Option<WideKernel<G>> {
+        let points = self.points.filter(|_| self.panels.is_none())?;
+        let g = &self.geometry;
+        let (w, points) = (arguments.operand(1), points.kernel.map(|i| arguments.operand(i)));
+        let kernel = bytes::Kernel {
+            elements: w.bytes(),
+            dtype: w.dtype(),
+            zero_points: points.map_or(&[], |points| points.bytes()),
+            rows: g.groups * g.group_out,
+        };
+        // SAFETY: the scratch has room for the kernel behind the images.
+        kernel.widened(unsafe { std::slice::from_raw_parts_mut(to, self.wide_kernel()) });
+        Some(WideKernel { first: to, groups: g.groups, rows: g.group_out, depth: g.group_in * g.taps() })
+    }
+
     fn expand(
         &self,
         cx: &RunContext<'_>,
         x: &In<'_>,
         expanded: &Expanded,
-        first: usize,
-        images: usize,
+        filling: Filling<G::Element>,
+        (first, images): (usize, usize),
         to: *mut G::Element,
     ) {
         let g = &self.geometry;
         let channels = images * g.channels;
         let memory = Channels { from: x.pointer(), to };
         let memory = &memory;
-        let filling = Filling { padding: G::Element::default(), zero_point: G::Element::default() };
         let grain = (EXPAND_GRAIN / expanded.plane.max(1)).max(1);
         cx.pool.for_ranges(channels, grain, move |range| {
             for index in range {
@@ -315,8 +424,8 @@ where
         &self,
         cx: &RunContext<'_>,
         columns: &dyn Source<G>,
-        first: usize,
-        images: usize,
+        wide: Option<&WideKernel<G>>,
+        (first, images): (usize, usize),
         out: &Out<'_>,
     ) {
         let g = &self.geometry;
@@ -327,9 +436,10 @@ where
         } else {
             Sums::Through(&finish)
         };
-        let lhs = match &self.panels {
-            Some(panels) => Operand::Panels(panels.value.view().repeated(g.groups)),
-            None => Operand::Source(&self.kernel as &dyn Source<G>),
+        let lhs = match (&self.panels, wide) {
+            (Some(panels), _) => Operand::Panels(panels.value.view().repeated(g.groups)),
+            (None, Some(wide)) => Operand::Source(wide as &dyn Source<G>),
+            (None, None) => Operand::Source(&self.kernel as &dyn Source<G>),
         };
         Product::<G> {
             batch: images * g.groups,

@@ -170,7 +170,9 @@ impl<G: Takes> Source<G> for WideKernel<G> {
                 // SAFETY: an element of the kernel to a place in its panel.
                 unsafe {
                     let element = if i < depth.len() {
-                        *self.first.add((batch % self.groups * self.rows + row) * self.depth + depth.start + i)
+                        *self
+                            .first
+                            .add((batch % self.groups * self.rows + row) * self.depth + depth.start + i)
                     } else {
                         G::Element::default()
                     };
@@ -330,7 +332,8 @@ where
                     None => G::Element::default(),
                 };
                 let filling = Filling { padding: G::Element::default(), zero_point };
-                let wide = self.widen(arguments, to.wrapping_add(at_once * g.channels * expanded.plane + MOST_LANES));
+                let wide = self
+                    .widen(arguments, to.wrapping_add(at_once * g.channels * expanded.plane + MOST_LANES));
                 for first in (0..g.images).step_by(*at_once) {
                     let images = (*at_once).min(g.images - first);
                     match self.apart {

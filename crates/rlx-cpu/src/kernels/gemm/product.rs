@@ -269,3 +269,101 @@ fn room<T>(memory: &mut Aligned, elements: usize) -> *mut T {
     }
     memory.as_mut_ptr().cast()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::gemm::panels::{Offsets, Right, Strided, Takes};
+    use rlx_ir::DType;
+    use std::marker::PhantomData;
+
+    /// x `[rows, depth]` · y `[depth, columns]` of elements as panels hold them.
+    fn product<G: Takes>(
+        (rows, depth, columns): (usize, usize, usize),
+        dtype: DType,
+        x: &[G::Element],
+        y: &[G::Element],
+    ) -> Vec<G::Sum> {
+        let mut sums = vec![G::Sum::default(); rows * columns];
+        let rhs = Strided::<G, Right> {
+            pointer: y.as_ptr().cast(),
+            width: size_of::<G::Element>(),
+            batch: Offsets::Even(0),
+            free: Offsets::Even(1),
+            depth: Offsets::Even(columns as isize),
+            fill: G::fill_of::<Right>(dtype).unwrap(),
+            side: PhantomData,
+        };
+        let lhs = Strided::<G, super::super::panels::Left> {
+            pointer: x.as_ptr().cast(),
+            width: size_of::<G::Element>(),
+            batch: Offsets::Even(0),
+            free: Offsets::Even(depth as isize),
+            depth: Offsets::Even(1),
+            fill: G::fill_of::<super::super::panels::Left>(dtype).unwrap(),
+            side: PhantomData,
+        };
+        Product::<G> {
+            batch: 1,
+            rows,
+            columns,
+            depth,
+            lhs: Operand::Source(&lhs),
+            rhs: Operand::Source(&rhs),
+            sums: Sums::To(sums.as_mut_ptr()),
+            tiles: G::tiles(),
+        }
+        .run(&Pool::new(1).unwrap());
+        sums
+    }
+
+    fn numbers(count: usize, seed: u32) -> impl Iterator<Item = i16> {
+        (0..count as u32).map(move |i| (i.wrapping_add(seed).wrapping_mul(2_654_435_761) >> 16) as i16)
+    }
+
+    #[test]
+    fn bytes_at_their_ends_are_exact() {
+        let (rows, depth, columns) = (13, 771, 37);
+        let x = vec![-255i16; rows * depth];
+        let y = vec![255i16; depth * columns];
+        let sums = product::<crate::kernels::gemm::tile::I16>((rows, depth, columns), DType::I16, &x, &y);
+        assert!(sums.iter().all(|sum| *sum == -255 * 255 * 771));
+    }
+
+    #[test]
+    fn sixteen_bits_wrap_as_i32_does() {
+        let (rows, depth, columns) = (5, 9, 3);
+        let x: Vec<i16> = numbers(rows * depth, 1).collect();
+        let y: Vec<i16> = numbers(depth * columns, 7).collect();
+        let sums = product::<crate::kernels::gemm::tile::I16>((rows, depth, columns), DType::I16, &x, &y);
+        for (i, sum) in sums.iter().enumerate() {
+            let (row, column) = (i / columns, i % columns);
+            let terms =
+                (0..depth).map(|k| i32::from(x[row * depth + k]) * i32::from(y[k * columns + column]));
+            assert_eq!(*sum, terms.fold(0, i32::wrapping_add));
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn wide_registers_give_the_same_bits() {
+        use crate::kernels::gemm::tile::{F32, F32Wide, I16, I16Wide};
+        let sizes = (29, 1001, 75);
+        let fused = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        if F32Wide::available() && fused {
+            let x: Vec<f32> = numbers(29 * 1001, 3).map(|x| f32::from(x) / 999.0).collect();
+            let y: Vec<f32> = numbers(1001 * 75, 4).map(|x| f32::from(x) / 777.0).collect();
+            let narrow = product::<F32>(sizes, DType::F32, &x, &y);
+            let wide = product::<F32Wide>(sizes, DType::F32, &x, &y);
+            assert!(narrow.iter().zip(&wide).all(|(x, y)| x.to_bits() == y.to_bits()));
+        }
+        if I16Wide::available() {
+            let x: Vec<i16> = numbers(29 * 1001, 5).collect();
+            let y: Vec<i16> = numbers(1001 * 75, 6).collect();
+            assert_eq!(
+                product::<I16>(sizes, DType::I16, &x, &y),
+                product::<I16Wide>(sizes, DType::I16, &x, &y)
+            );
+        }
+    }
+}

@@ -8,7 +8,7 @@ const LANES: usize = 32;
 
 /// One channel of a result.
 pub struct Channel<'a> {
-    /// The first element of the channel's first window; [`LANES`] elements behind the last may be read.
+    /// The first element of the channel's first window; 32 elements behind the last may be read.
     pub input: *const f32,
     /// Where windows find their elements.
     pub windows: &'a Windows,

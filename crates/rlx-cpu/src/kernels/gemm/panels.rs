@@ -137,7 +137,7 @@ pub struct Strided<G: Gemm, S> {
     pub free: Offsets,
     /// Along the depth.
     pub depth: Offsets,
-    /// The function for the element type, see [`fill_of`].
+    /// The function for the element type, see [`Takes::fill_of`].
     pub fill: Fill<G>,
     /// Which of the two matrices.
     pub side: PhantomData<S>,

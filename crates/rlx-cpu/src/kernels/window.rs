@@ -7,6 +7,7 @@
 use crate::array::{In, Out, Plain, width};
 use crate::error::RunError;
 use crate::kernel::{Arguments, BindContext, Bound, Kernel, RunContext};
+use crate::kernels::conv::bytes::Line;
 use crate::kernels::conv::expand::{Expand, Expands, Filling, Less};
 use crate::kernels::conv::geometry::{Axis, Expanded, Geometry, Windows};
 use crate::kernels::gemm::panels::{MOST_LANES, Offsets};
@@ -320,6 +321,7 @@ impl<T: Plain + Less + Default, O: Narrowed<T>> Kernel for Reduction<T, O> {
         Ok(Box::new(BoundReduction {
             windows: planes.geometry.in_expanded(&expanded),
             at_once: planes.at_once(expanded.plane),
+            one: Line::new(1),
             rows: self.rows,
             expand: self.expand,
             planes,
@@ -333,6 +335,7 @@ struct BoundReduction<T, O> {
     expanded: Expanded,
     windows: Windows,
     at_once: usize,
+    one: Line,
     rows: Rows<T, O>,
     expand: Expand<T>,
 }
@@ -360,12 +363,8 @@ impl<T: Plain + Less + Default, O: Narrowed<T>> Bound for BoundReduction<T, O> {
         }
         let g = &self.planes.geometry;
         let (positions, row) = (g.positions(), g.axes[g.axes.len() - 1].output);
-        let mut padded = [T::default()];
-        let scalar = Geometry { axes: vec![Axis::single()], ..g.clone() };
-        let filling = Filling { padding: T::default(), zero_point: T::default() };
-        // SAFETY: the padding is one element of the operand's type.
-        unsafe { (self.expand)(&scalar, &scalar.expanded(), padding.pointer(), &mut padded, filling) };
-        let filling = Filling { padding: padded[0], zero_point: T::default() };
+        let padding = self.one.only(&padding, self.expand);
+        let filling = Filling { padding, zero_point: T::default() };
         let slots = Slots(cx.scratch.cast::<T>());
         let slots = &slots;
         let this = &*self;

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::expand::{Expand, Expands, Filling, Less};
-use super::geometry::{Axis, Geometry};
+use super::geometry::{Axis, Expanded, Geometry};
 use crate::array::{In, width};
 use crate::load::PrepareContext;
 use rlx_ir::op::contract::Conv;
@@ -40,36 +40,52 @@ pub fn as_conv(op: &ConvInteger) -> Conv {
     }
 }
 
-/// Elements that lie together, seen as a channel that is expanded.
-fn line(elements: usize) -> Geometry {
-    Geometry {
-        images: 1,
-        image_stride: 0,
-        channels: 1,
-        channel_stride: 0,
-        groups: 1,
-        group_in: 1,
-        group_out: 1,
-        axes: vec![Axis { input: elements, output: elements, ..Axis::single() }],
+/// Elements that lie together, seen as a channel that is expanded to itself.
+pub struct Line {
+    geometry: Geometry,
+    expanded: Expanded,
+}
+
+impl Line {
+    /// A line of so many elements.
+    pub fn new(elements: usize) -> Line {
+        let geometry = Geometry {
+            images: 1,
+            image_stride: 0,
+            channels: 1,
+            channel_stride: 0,
+            groups: 1,
+            group_in: 1,
+            group_out: 1,
+            axes: vec![Axis { input: elements, output: elements, ..Axis::single() }],
+        };
+        Line { expanded: geometry.expanded(), geometry }
     }
-}
 
-/// Elements that lie together as panels hold them, less a zero point.
-///
-/// # Safety
-/// There are as many elements of the function's type as there is room for.
-unsafe fn widen<E: Less + Default>(expand: Expand<E>, from: *const u8, to: &mut [E], zero_point: E) {
-    let line = line(to.len());
-    // SAFETY: as promised by the caller.
-    unsafe { expand(&line, &line.expanded(), from, to, Filling { padding: E::default(), zero_point }) }
-}
+    /// Elements as panels hold them, less a zero point.
+    ///
+    /// # Safety
+    /// There are as many elements of the function's type, and as much room, as the line is long.
+    unsafe fn widen<E: Less + Default>(
+        &self,
+        expand: Expand<E>,
+        from: *const u8,
+        to: &mut [E],
+        zero_point: E,
+    ) {
+        let filling = Filling { padding: E::default(), zero_point };
+        // SAFETY: as promised by the caller.
+        unsafe { expand(&self.geometry, &self.expanded, from, to, filling) }
+    }
 
-/// The only element of an operand.
-pub fn zero_point<E: Less + Default>(operand: &In<'_>, expand: Expand<E>) -> E {
-    let mut one = [E::default()];
-    // SAFETY: the operand has one element, of the function's type.
-    unsafe { widen(expand, operand.pointer(), &mut one, E::default()) };
-    one[0]
+    /// The only element of an operand; for a line of one.
+    pub fn only<E: Less + Default>(&self, operand: &In<'_>, expand: Expand<E>) -> E {
+        let mut one = [E::default()];
+        debug_assert_eq!(self.expanded.plane, 1);
+        // SAFETY: the operand has one element, of the function's type.
+        unsafe { self.widen(expand, operand.pointer(), &mut one, E::default()) };
+        one[0]
+    }
 }
 
 /// A kernel with its zero points.
@@ -91,24 +107,24 @@ impl Kernel<'_> {
         self.elements.len() / width(self.dtype).max(1)
     }
 
-    /// Writes the elements less their zero points.
-    pub fn widened<E: Expands + Less + Default>(&self, to: &mut [E]) {
+    /// Writes the elements less their zero points; the lines are of one element and of an output channel's.
+    pub fn widened<E: Expands + Less + Default>(&self, to: &mut [E], [one, row]: [&Line; 2]) {
         let Some(expand) = E::expand_of(self.dtype) else { return };
         let bytes = width(self.dtype);
         let depth = self.count() / self.rows.max(1);
         if depth == 0 {
             return;
         }
-        for (row, to) in to[..self.count()].chunks_exact_mut(depth).enumerate() {
+        for (index, to) in to[..self.count()].chunks_exact_mut(depth).enumerate() {
             let mut zero = [E::default()];
-            let at = if self.zero_points.len() > bytes { row } else { 0 };
+            let at = if self.zero_points.len() > bytes { index } else { 0 };
             if let Some(point) = self.zero_points.get(at * bytes..(at + 1) * bytes) {
                 // SAFETY: `point` is one element.
-                unsafe { widen(expand, point.as_ptr(), &mut zero, E::default()) };
+                unsafe { one.widen(expand, point.as_ptr(), &mut zero, E::default()) };
             }
-            let from = &self.elements[row * depth * bytes..][..depth * bytes];
+            let from = &self.elements[index * depth * bytes..][..depth * bytes];
             // SAFETY: `from` holds `depth` elements.
-            unsafe { widen(expand, from.as_ptr(), to, zero[0]) }
+            unsafe { row.widen(expand, from.as_ptr(), to, zero[0]) }
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::kernels::gemm::panels::{Fill, Left, MOST_LANES, Offsets, Panels, Righ
 use crate::kernels::gemm::product::{Operand, Product, Sums};
 use crate::kernels::gemm::{Arithmetic, Shared, Types, direct, unsupported, with_arithmetic};
 use crate::load::PrepareContext;
-use bytes::ZeroPoints;
+use bytes::{Line, ZeroPoints};
 use columns::Columns;
 use expand::{Expand, Expands, Filling, Less};
 use geometry::{Expanded, Geometry, Windows};
@@ -139,7 +139,7 @@ where
     let (rows, depth) = (kernel.rows / op.groups, kernel.count() / kernel.rows.max(1));
     let make = || {
         let mut wide = vec![G::Element::default(); kernel.count()];
-        kernel.widened(&mut wide);
+        kernel.widened(&mut wide, [&Line::new(1), &Line::new(depth)]);
         let matrices = WideKernel::<G> { first: wide.as_ptr(), groups: op.groups, rows, depth };
         let panels = Panels::new::<Left>(&matrices, op.groups, rows, depth)?;
         let bytes = panels.bytes();
@@ -265,6 +265,7 @@ where
         };
         Ok(Box::new(BoundConvolution::<G> {
             points: self.points,
+            lines: [1, geometry.group_in * geometry.taps()].map(Line::new),
             panels: self.panels.clone(),
             kernel: kernel_matrices(w, geometry.groups, at_once.max(1), self.functions.kernel_fill),
             functions: self.functions,
@@ -286,6 +287,8 @@ enum Input<G: Takes> {
 
 struct BoundConvolution<G: Takes> {
     points: Option<ZeroPoints>,
+    /// One element, and those of a channel of the kernel.
+    lines: [Line; 2],
     panels: Option<Shared<G>>,
     kernel: Strided<G, Left>,
     functions: Functions<G>,
@@ -328,7 +331,7 @@ where
             Input::Expanded { expanded, windows, at_once } => {
                 let to = cx.scratch.cast::<G::Element>();
                 let zero_point = match self.points.and_then(|points| points.input) {
-                    Some(i) => bytes::zero_point(&arguments.operand(i), self.functions.expand),
+                    Some(i) => self.lines[0].only(&arguments.operand(i), self.functions.expand),
                     None => G::Element::default(),
                 };
                 let filling = Filling { padding: G::Element::default(), zero_point };
@@ -385,7 +388,8 @@ where
             rows: g.groups * g.group_out,
         };
         // SAFETY: the scratch has room for the kernel behind the images.
-        kernel.widened(unsafe { std::slice::from_raw_parts_mut(to, self.wide_kernel()) });
+        let wide = unsafe { std::slice::from_raw_parts_mut(to, self.wide_kernel()) };
+        kernel.widened(wide, [&self.lines[0], &self.lines[1]]);
         Some(WideKernel { first: to, groups: g.groups, rows: g.group_out, depth: g.group_in * g.taps() })
     }
 

@@ -10,6 +10,7 @@ pub mod options;
 pub mod pipeline;
 pub mod plan;
 pub mod program;
+pub mod raise;
 pub mod region;
 pub mod report;
 pub mod rewrite;

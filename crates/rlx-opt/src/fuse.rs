@@ -46,11 +46,14 @@ pub fn fuse(graph: &Graph, target: &dyn Target, notes: &mut Vec<String>) -> Resu
                 return Ok(Some(Values::new()));
             }
             let Some(region) = roots.get(&site.id) else { return Ok(None) };
-            let (body, operands) = outline(graph, region)?;
-            let operands: Vec<Value> = operands.into_iter().map(|v| site.new_value(v)).collect();
-            let results = b.push(Call { body: Arc::new(body) }, &operands)?;
-            for check in graph.checks().iter().filter(|c| region.members.contains(&c.node)) {
-                b.add_check(results[0].node, &check.check);
+            let operands: Vec<Value> = region.operands.iter().map(|v| site.new_value(*v)).collect();
+            let results = b.push(Call { body: Arc::clone(&region.body) }, &operands)?;
+            for id in &region.members {
+                // Checks are in the order of their nodes.
+                let from = graph.checks().partition_point(|c| c.node < *id);
+                for check in graph.checks()[from..].iter().take_while(|c| c.node == *id) {
+                    b.add_check(results[0].node, &check.check);
+                }
             }
             Ok(Some(results))
         },
@@ -67,6 +70,8 @@ pub fn unfuse(graph: &Graph) -> Result<Graph, TypeError> {
 struct Gathered {
     root: NodeId,
     members: BTreeSet<NodeId>,
+    body: Arc<Graph>,
+    operands: Vec<Value>,
 }
 
 /// Uses of each node: by which nodes, and whether it is an output.
@@ -167,9 +172,13 @@ fn grow(
         queue.dedup();
     }
     growth.without_loose_ends();
-    (growth.members.len() > 1)
-        .then_some(Gathered { root, members: growth.members })
-        .filter(|region| outline(graph, region).is_ok_and(|(body, _)| Region::of(&body).is_some()))
+    if growth.members.len() < 2 {
+        return None;
+    }
+    // What is no region after all, as its parts do not fit one space, is left as it is.
+    let (body, operands) = outline(graph, root, &growth.members).ok()?;
+    Region::of(&body)?;
+    Some(Gathered { root, members: growth.members, body: Arc::new(body), operands })
 }
 
 struct Growth<'g> {
@@ -288,28 +297,32 @@ impl Growth<'_> {
 }
 
 /// The body of a region, and its operands in the graph around it.
-fn outline(graph: &Graph, region: &Gathered) -> Result<(Graph, Vec<Value>), TypeError> {
+fn outline(
+    graph: &Graph,
+    root: NodeId,
+    members: &BTreeSet<NodeId>,
+) -> Result<(Graph, Vec<Value>), TypeError> {
     let mut b = Builder::verbatim("region");
     for (symbol, info) in graph.symbols().iter() {
         b.declare(symbol.clone(), info.clone());
     }
     let mut operands: Vec<Value> = Vec::new();
     let mut values: FxHashMap<Value, Value> = FxHashMap::default();
-    for id in &region.members {
+    for id in members {
         for v in &graph.node(*id).operands {
-            if !region.members.contains(&v.node) && !operands.contains(v) {
+            if !members.contains(&v.node) && !operands.contains(v) {
                 values.insert(*v, b.input(&format!("x{}", operands.len()), graph.type_of(*v).clone())?);
                 operands.push(*v);
             }
         }
     }
-    for id in &region.members {
+    for id in members {
         let node = graph.node(*id);
         b.set_locations(node.locations.clone());
         let inner: Vec<Value> = node.operands.iter().map(|v| values[v]).collect();
         let result = b.push1(node.op.clone(), &inner)?;
         values.insert(Value { node: *id, output: 0 }, result);
     }
-    let body = b.finish([("y", values[&Value { node: region.root, output: 0 }])])?;
+    let body = b.finish([("y", values[&Value { node: root, output: 0 }])])?;
     Ok((body, operands))
 }

@@ -9,6 +9,7 @@ pub mod legalise;
 pub mod options;
 pub mod pipeline;
 pub mod plan;
+pub mod precision;
 pub mod program;
 pub mod raise;
 pub mod region;
@@ -19,6 +20,7 @@ pub mod target;
 
 pub use options::CompileOptions;
 pub use pipeline::{CompileError, Compiled, compile};
+pub use precision::PrecisionPolicy;
 pub use program::Program;
 pub use report::CompileReport;
 pub use target::Target;

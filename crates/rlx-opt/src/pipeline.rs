@@ -1,11 +1,12 @@
 //! The passes, in order.
 
 use crate::options::CompileOptions;
+use crate::precision::PrecisionPolicy;
 use crate::program::{self, Program};
 use crate::report::{CompileReport, CompositeRecord, Fate, PassRecord};
 use crate::rewrite::subgraphs;
 use crate::target::Target;
-use crate::{fuse, legalise, simplify};
+use crate::{fuse, legalise, precision, raise, simplify};
 use rlx_ir::{Graph, Op, TypeError, VerifyError, verify};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -93,6 +94,13 @@ pub fn optimise(
     let composites: RefCell<Vec<CompositeRecord>> = RefCell::default();
     let mut passes: Vec<(&'static str, Box<Pass<'_>>)> = Vec::new();
     passes.push(("simplify", Box::new(move |g, _| simplify::simplify(g, fold))));
+    if options.raise {
+        passes.push(("raise", Box::new(raise::raise)));
+    }
+    if options.precision != PrecisionPolicy::Declared {
+        let policy = &options.precision;
+        passes.push(("precision", Box::new(move |g, notes| precision::apply(g, policy, notes))));
+    }
     passes.push(("legalise", Box::new(|g, _| legalise::legalise(g, target, &mut composites.borrow_mut()))));
     passes.push(("simplify", Box::new(move |g, _| simplify::simplify(g, fold))));
     if options.fuse {

@@ -28,7 +28,7 @@ pub use executable::{Executable, RunOptions};
 pub use machine::{Cache, DeviceInfo, devices};
 pub use report::Report;
 pub use rlx_cpu::MemoryUse;
-pub use rlx_opt::{CompileOptions, CompileReport};
+pub use rlx_opt::{CompileOptions, CompileReport, PrecisionPolicy};
 pub use session::Session;
 pub use slots::Slots;
 pub use state::State;

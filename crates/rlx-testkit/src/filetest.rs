@@ -2,17 +2,27 @@
 //!
 //! The files of a folder, `*.case`, are written as [`mod@crate::format`] says. The passes that `pass:` may name are
 //! - `print`: nothing but reading and printing;
-//! - `simplify`: rebuilding through the builder, which folds sizes, scalars and identities;
-//! - `lower`: composites replaced by primitives, all the way down.
+//! - `rebuild`: rebuilding through the builder, which folds sizes, scalars and identities;
+//! - `lower`: composites replaced by primitives, all the way down;
+//! - `simplify`, `raise`, `precision(POLICY)`, `legalise`, `fuse`: the compiler's passes for the CPU, each with what comes
+//!   before it: `raise` sees a simplified graph, and its result is simplified; `legalise` and `fuse` do not raise;
+//! - `optimise`: all of them, with the default options.
+//!
+//! A pass must also leave what the graph computes as it is: the graphs before and after are run by the oracle in f64, on
+//! random inputs.
 //!
 //! With `bless`, expectations that do not hold are rewritten to what was found.
 
 use crate::backend::Backend;
 use crate::compare::{Bound, near_literal};
 use crate::format::{self, Directive, Entry, Outcome};
-use crate::oracle::Eval;
+use crate::oracle::{Eval, wide_arrays};
+use crate::random::{Domain, Random};
 use crate::tolerance::Tolerance;
-use rlx_ir::{Graph, Literal, lower, text, verify};
+use rlx_cpu::Cpu;
+use rlx_ir::{Bindings, DType, Graph, Literal, lower, text, verify};
+use rlx_opt::pipeline::optimise;
+use rlx_opt::{CompileOptions, PrecisionPolicy, fuse, legalise, precision, raise, simplify};
 use std::path::{Path, PathBuf};
 
 /// Why file tests could not be run at all.
@@ -151,18 +161,106 @@ fn run(graph: &Graph, inputs: &[Literal], expected: &Outcome, tolerance: &Tolera
     Err((Directive::Run { inputs: inputs.to_vec(), outcome: found }, message))
 }
 
-fn pass(graph: &Graph, name: &str, expected: &str) -> Result<(), Mismatch> {
-    let result = match name {
-        "print" => Ok(graph.clone()),
-        "simplify" => lower(graph, &|_| true).map_err(|e| e.to_string()),
-        "lower" => lower(graph, &|_| false).map_err(|e| e.to_string()),
-        _ => Err("there is no such pass".to_string()),
+/// The graph after a pass.
+fn passed(graph: &Graph, name: &str) -> Result<Graph, String> {
+    let fold = CompileOptions::default().fold_elements;
+    let said = |e: rlx_ir::TypeError| e.to_string();
+    let simplified = || simplify::simplify(graph, fold).map_err(said);
+    let legal = || {
+        let legal = legalise::legalise(&simplified()?, &Cpu, &mut Vec::new()).map_err(said)?;
+        simplify::simplify(&legal, fold).map_err(said)
     };
-    let verified = result.and_then(|graph| match verify(&graph) {
-        Ok(()) => Ok(text::print(&graph)),
-        Err(e) => Err(format!("its result does not verify: {e}")),
+    if let Some(policy) = name.strip_prefix("precision(").and_then(|rest| rest.strip_suffix(')')) {
+        let policy = PrecisionPolicy::from_name(policy).ok_or("there is no such policy")?;
+        let narrow = precision::apply(&simplified()?, &policy, &mut Vec::new()).map_err(said)?;
+        return simplify::simplify(&narrow, fold).map_err(said);
+    }
+    match name {
+        "print" => Ok(graph.clone()),
+        "rebuild" => lower(graph, &|_| true).map_err(said),
+        "lower" => lower(graph, &|_| false).map_err(said),
+        "simplify" => simplified(),
+        "raise" => {
+            let raised = raise::raise(&simplified()?, &mut Vec::new()).map_err(said)?;
+            simplify::simplify(&raised, fold).map_err(said)
+        }
+        "legalise" => legal(),
+        "fuse" => fuse::fuse(&legal()?, &Cpu, &mut Vec::new()).map_err(said),
+        "optimise" => {
+            optimise(graph, &Cpu, &CompileOptions::default()).map(|(graph, _)| graph).map_err(|e| e.to_string())
+        }
+        _ => Err("there is no such pass".to_string()),
+    }
+}
+
+/// Sizes for a graph's symbols, and inputs of those sizes; none if the interface is not that of sizes alone.
+fn random_inputs(graph: &Graph) -> Option<Vec<Literal>> {
+    let mut random = Random::named(graph.name());
+    let mut bindings = Bindings::new();
+    let mut next = 2;
+    for (_, t) in graph.input_types() {
+        for symbol in t.dims().iter().filter_map(|d| d.as_symbol()) {
+            if bindings.get(symbol).is_none() {
+                let info = graph.symbols().info(symbol);
+                let size = (next + info.multiple_of - 1) / info.multiple_of.max(1) * info.multiple_of.max(1);
+                bindings.set(symbol.clone(), size.max(info.range.min));
+                next += 1;
+            }
+        }
+    }
+    let mut inputs = Vec::new();
+    for (_, t) in graph.input_types() {
+        let dims = t.shape.eval(&bindings).ok()?;
+        let domain = match t.dtype {
+            DType::Bool => Domain::Whole(0, 1),
+            d if d.is_float() => Domain::Normal,
+            d if d.is_int() => Domain::Whole(0, 3),
+            _ => return None,
+        };
+        inputs.push(random.literal(t.dtype, &dims, &domain));
+    }
+    Some(inputs)
+}
+
+/// The greatest difference of two graphs' results, over the range of a result: formulas with constants of f32 differ
+/// from the composites they mean by less.
+const PASS_ERROR: f64 = 1e-6;
+
+/// How two graphs differ on random inputs, if they do.
+fn differs(before: &Graph, after: &Graph) -> Option<String> {
+    let inputs = random_inputs(before)?;
+    // What the graph refuses by itself is no fault of the pass.
+    let expected = wide_arrays(before, &inputs).ok()?;
+    let found = match wide_arrays(after, &inputs) {
+        Ok(found) => found,
+        Err(e) => return Some(format!("it fails on random inputs: {}", e.message)),
+    };
+    let range = |data: &[f64]| data.iter().filter(|x| x.is_finite()).fold(1.0f64, |m, x| m.max(x.abs()));
+    for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        if found.dims != expected.dims {
+            return Some(format!("output {i} has sizes {:?}, expected {:?}", found.dims, expected.dims));
+        }
+        let bound = PASS_ERROR * range(&expected.data);
+        let apart = |(x, y): (&f64, &f64)| {
+            let same = x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= bound;
+            (!same).then(|| format!("output {i}: found {x}, expected {y}"))
+        };
+        if let Some(difference) = found.data.iter().zip(&expected.data).find_map(apart) {
+            return Some(difference);
+        }
+    }
+    None
+}
+
+fn pass(graph: &Graph, name: &str, expected: &str) -> Result<(), Mismatch> {
+    let printed = passed(graph, name).and_then(|after| {
+        verify(&after).map_err(|e| format!("its result does not verify: {e}"))?;
+        match differs(graph, &after) {
+            Some(difference) => Err(format!("it changes the results: {difference}\n{}", text::print(&after))),
+            None => Ok(text::print(&after)),
+        }
     });
-    let (found, message) = match verified {
+    let (found, message) = match printed {
         Ok(printed) => {
             let found = printed.split_once('\n').map_or("", |(_, graph)| graph).trim_end().to_string();
             if found == expected.trim_end() {
@@ -202,6 +300,16 @@ mod tests {
         let (blessed, failed) = outcome(&text);
         assert!(failed[0].contains("pass print"), "{failed:?}");
         assert_eq!(run_entry(&blessed).1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn pass_that_changes_results_is_seen() {
+        let graph = |op: &str| {
+            let text = format!("rlx {}\ngraph \"g\"(%x: f32[n]) {{\n  %y = {op}(%x)\n  return \"y\" = %y\n}}\n", text::VERSION);
+            text::parse(&text).unwrap_or_else(|e| panic!("{e}"))
+        };
+        assert_eq!(differs(&graph("neg"), &graph("neg")), None);
+        assert!(differs(&graph("neg"), &graph("abs")).is_some());
     }
 
     #[test]

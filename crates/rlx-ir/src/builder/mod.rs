@@ -42,6 +42,7 @@ pub struct Builder {
     same: FxHashMap<(Op, SmallVec<[Value; 3]>), NodeId>,
     known: Vec<Option<Arc<[Dim]>>>,
     folder: Option<Arc<dyn ConstantFolder>>,
+    input_names: FxHashSet<Arc<str>>,
     fresh: u32,
 }
 
@@ -55,6 +56,7 @@ impl Builder {
             same: FxHashMap::default(),
             known: Vec::new(),
             folder: None,
+            input_names: FxHashSet::default(),
             fresh: 0,
         }
     }
@@ -113,7 +115,7 @@ impl Builder {
 
     /// An input. A name that another input has is an error.
     pub fn input(&mut self, name: &str, ty: TensorType) -> Result<Value, TypeError> {
-        if self.graph.inputs.iter().any(|v| self.graph.input_name(*v) == name) {
+        if self.input_names.contains(name) {
             return Err(self.error(
                 "input",
                 "C2",
@@ -122,7 +124,9 @@ impl Builder {
                 format!("{name:?} again"),
             ));
         }
-        let value = self.push_node(source::Input { name: name.into(), ty }.into(), &[])?[0];
+        let shared: Arc<str> = name.into();
+        let value = self.push_node(source::Input { name: Arc::clone(&shared), ty }.into(), &[])?[0];
+        self.input_names.insert(shared);
         self.graph.inputs.push(value);
         Ok(value)
     }

@@ -175,17 +175,7 @@ impl<'g> Chain<'g> {
 
     /// The number that a constant has everywhere, looked for through movement.
     pub(super) fn uniform(&self, v: Value) -> Option<f64> {
-        let mut at = v;
-        for _ in 0..MAX_VIEWS {
-            match &self.node(at).op {
-                Op::Primitive(Primitive::Broadcast(_) | Primitive::Reshape(_) | Primitive::Transpose(_)) => {
-                    at = self.operands(at)[0];
-                }
-                Op::Primitive(Primitive::Constant(c)) => return uniform_literal(&c.value),
-                _ => return None,
-            }
-        }
-        None
+        uniform(self.graph, v)
     }
 
     /// The literal that a value is.
@@ -316,6 +306,22 @@ pub(super) fn rounded(number: f64, dtype: DType) -> Option<f64> {
         _ if dtype.is_int() && number.fract() == 0.0 => number,
         _ => return None,
     })
+}
+
+/// The number that a constant of the graph has everywhere, looked for through movement.
+pub(crate) fn uniform(graph: &Graph, v: Value) -> Option<f64> {
+    let mut at = v;
+    for _ in 0..MAX_VIEWS {
+        let node = graph.node(at.node);
+        match &node.op {
+            Op::Primitive(Primitive::Broadcast(_) | Primitive::Reshape(_) | Primitive::Transpose(_)) => {
+                at = *node.operands.first()?;
+            }
+            Op::Primitive(Primitive::Constant(c)) => return uniform_literal(&c.value),
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// The number that every element of a literal is; none for an empty one.

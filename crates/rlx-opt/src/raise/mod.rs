@@ -16,7 +16,8 @@ mod quantisation;
 mod rotary;
 mod softmax;
 
-pub(crate) use chain::uniform_literal;
+pub(crate) use activation::is_power_of_two;
+pub(crate) use chain::{uniform, uniform_literal};
 
 use crate::rewrite::{rewrite, with_subgraphs};
 use chain::{Chain, Found, Miss};

@@ -94,7 +94,7 @@ fn first_half(c: &Chain<'_>, table: Value) -> Found<Table> {
             let count = literal.dims().last().copied().unwrap_or(0);
             let width = literal.bytes().len() / literal.element_count().max(1);
             let equal = count % 2 == 0
-                && count > 0
+                && count * width > 0
                 && literal.bytes().chunks_exact(count * width).all(|row| {
                     let (first, second) = row.split_at(row.len() / 2);
                     first == second

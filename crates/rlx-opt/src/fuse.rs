@@ -231,19 +231,17 @@ impl Growth<'_> {
 
     /// The reduction that a row value comes from, through row operations.
     fn reduction(&self, id: NodeId) -> Option<&Node> {
-        let mut at = id;
+        let mut pending = vec![id];
         for _ in 0..MAX_TRACE {
-            let node = self.graph.node(at);
+            let node = self.graph.node(pending.pop()?);
             if is_reduce(&node.op) {
                 return Some(node);
             }
             let passes = is_elementwise(&node.op)
                 || matches!(node.op, Op::Primitive(Primitive::Reshape(_) | Primitive::Broadcast(_)));
-            if !passes {
-                return None;
+            if passes {
+                pending.extend(node.operands.iter().map(|v| v.node));
             }
-            // The operand made last is the likeliest to hold the reduction: scalars and parameters come before.
-            at = node.operands.iter().map(|v| v.node).max()?;
         }
         None
     }

@@ -235,7 +235,7 @@ fn narrowed(
         DType::F16 => f64::from(half::f16::MAX),
         _ => f64::from(half::bf16::MAX),
     };
-    let within = b.graph().node(v.node).operands.is_empty() && b.literal(v).is_some_and(|l| fits(l, greatest));
+    let within = b.literal(v).is_some_and(|l| fits(l, greatest)) || is_small(b, v);
     let bounded = if within {
         v
     } else {
@@ -247,6 +247,14 @@ fn narrowed(
     let narrow = b.cast(bounded, to)?;
     known.insert(v, narrow);
     Ok(narrow)
+}
+
+/// Whether a value is cast from a type whose numbers all lie in the range of f16.
+fn is_small(b: &Builder, v: Value) -> bool {
+    use DType::*;
+    let node = b.graph().node(v.node);
+    matches!(node.op, Op::Primitive(Primitive::Cast(_)))
+        && node.operands.iter().all(|x| matches!(b.dtype(*x), Bool | I2 | U2 | I4 | U4 | I8 | U8 | I16 | F16))
 }
 
 /// How many elements of a constant are looked at: weights of a file are not read while compiling.

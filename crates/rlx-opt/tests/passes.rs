@@ -2,7 +2,7 @@
 
 use rlx_cpu::Cpu;
 use rlx_ir::op::elementwise::{BinaryOp, UnaryOp};
-use rlx_ir::{Builder, DType, Dim, Graph, TensorType, TypeError, text};
+use rlx_ir::{Builder, DType, Dim, Graph, Literal, TensorType, TypeError, text};
 use rlx_opt::pipeline::optimise;
 use rlx_opt::{CompileOptions, PrecisionPolicy, precision, raise, simplify};
 use std::time::{Duration, Instant};
@@ -40,6 +40,28 @@ fn raised_composite_keeps_the_locations_of_the_whole_chain() -> Result<(), TypeE
     let raised = raise::raise(&graph, &mut Vec::new())?;
     let last = raised.nodes().last().map(|(_, node)| node.locations.iter().collect::<Vec<_>>());
     assert_eq!(last, Some(vec!["/act/Mul", "/act/Sigmoid"]));
+    Ok(())
+}
+
+#[test]
+fn weights_of_8_bits_with_a_scale_a_column_are_dequantised() -> Result<(), TypeError> {
+    let mut b = Builder::new("g");
+    let dims = [Dim::symbol("b"), Dim::from(128)];
+    let x = b.input("x", TensorType::new(DType::F32, dims.as_slice()))?;
+    let (rows, columns) = (128usize, 64usize);
+    let weights: Vec<i8> = (0..rows * columns).map(|i| (i % 251) as u8 as i8).collect();
+    let weights = Literal::from_slice([rows, columns], &weights).unwrap_or_else(|e| panic!("{e}"));
+    let scales: Vec<f32> = (0..columns).map(|i| 0.01 + i as f32).collect();
+    let scales = Literal::from_slice([1, columns], &scales).unwrap_or_else(|e| panic!("{e}"));
+    let (weights, scales) = (b.constant(weights), b.constant(scales));
+    let whole = b.cast(weights, DType::F32)?;
+    let w = b.broadcasting(BinaryOp::Mul, whole, scales)?;
+    let y = b.matmul(x, w)?;
+    let graph = simplify::simplify(&b.finish([("y", y)])?, 4096)?;
+    let mut notes = Vec::new();
+    let raised = raise::raise(&graph, &mut notes)?;
+    assert_eq!(notes, ["dequantize_linear × 1: raised"]);
+    assert!(text::print(&raised).contains("dequantize_linear<axis=1, block_size=0, to=f32>"));
     Ok(())
 }
 

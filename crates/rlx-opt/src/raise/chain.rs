@@ -235,7 +235,26 @@ impl<'g> Chain<'g> {
     /// The operand and the axes of a mean whose result, perhaps reshaped, is v with the axes kept.
     pub(super) fn mean(&self, v: Value) -> Found<(Value, &'g [usize])> {
         let at = self.below_reshape(v);
-        let (sum, count) = self.binary(at, BinaryOp::Div)?;
+        self.first(
+            || {
+                let (sum, count) = self.binary(at, BinaryOp::Div)?;
+                self.mean_of(v, sum, |size| self.is_size(count, size))
+            },
+            || {
+                let (sum, factor) = self.with_constant(at, BinaryOp::Mul)?;
+                let inverse = |size: &Dim| size.as_const().is_some_and(|n| self.is(factor, 1.0 / n as f64, at));
+                self.mean_of(v, sum, inverse)
+            },
+        )
+    }
+
+    /// The operand and the axes of a sum that is divided by `is_count`.
+    fn mean_of(
+        &self,
+        v: Value,
+        sum: Value,
+        is_count: impl Fn(&Dim) -> bool,
+    ) -> Found<(Value, &'g [usize])> {
         let inner = self.below_reshape(sum);
         let Primitive::Reduce(Reduce { op: ReduceOp::Sum, axes, accum: None, .. }) = self.primitive(inner)?
         else {
@@ -244,8 +263,7 @@ impl<'g> Chain<'g> {
         self.enter(inner);
         let x = self.operands(inner)[0];
         require(self.kept(x, axes) == self.dims(v))?;
-        let expected = Dim::product(axes.iter().filter_map(|a| self.dims(x).get(*a)));
-        require(self.is_size(count, &expected))?;
+        require(is_count(&Dim::product(axes.iter().filter_map(|a| self.dims(x).get(*a)))))?;
         Ok((x, axes))
     }
 
@@ -325,7 +343,7 @@ pub(crate) fn uniform(graph: &Graph, v: Value) -> Option<f64> {
 }
 
 /// The number that every element of a literal is; none for an empty one.
-pub(crate) fn uniform_literal(literal: &Literal) -> Option<f64> {
+fn uniform_literal(literal: &Literal) -> Option<f64> {
     let count = literal.element_count();
     if count == 0 || count > MAX_UNIFORM {
         return None;

@@ -17,7 +17,7 @@ mod rotary;
 mod softmax;
 
 pub(crate) use activation::is_power_of_two;
-pub(crate) use chain::{uniform, uniform_literal};
+pub(crate) use chain::uniform;
 
 use crate::rewrite::{rewrite, with_subgraphs};
 use chain::{Chain, Found, Miss};

@@ -3,8 +3,9 @@
 //! What is *not* here: x + 0 (−0 + 0 is 0) unless x is never −0, x · 0 (NaN), x − x, and any reordering of rounded sums
 //! and products.
 
+use super::built1;
 use crate::raise::{is_power_of_two, uniform};
-use rlx_ir::op::elementwise::{BinaryOp, Cast, UnaryOp};
+use rlx_ir::op::elementwise::{Binary, BinaryOp, UnaryOp};
 use rlx_ir::op::reduce::{Reduce, ReduceOp};
 use rlx_ir::{Builder, DType, Op, Primitive, TypeError, Value};
 
@@ -86,7 +87,7 @@ pub(super) fn casts(b: &mut Builder, op: &Op, operands: &[Value]) -> Ruled {
     if from == outer.to {
         return Ok(Some(source));
     }
-    b.push1(Cast { ..outer.clone() }, &[source]).map(Some)
+    built1(b, outer.clone(), &[source]).map(Some)
 }
 
 /// x · 1, x / 1, x − 0, x + (−0), x + 0 where x is never −0, x¹, and the like for integers and bools.
@@ -153,7 +154,7 @@ pub(super) fn powers(b: &mut Builder, op: &Op, operands: &[Value]) -> Ruled {
     }
     let Some(c) = uniform(b.graph(), y) else { return Ok(None) };
     match op {
-        BinaryOp::Pow if c == 2.0 => b.mul(x, x).map(Some),
+        BinaryOp::Pow if c == 2.0 => built1(b, Binary { op: BinaryOp::Mul }, &[x, x]).map(Some),
         BinaryOp::Pow if c == 0.5 && not_negative(b, x, DEPTH) => b.unary(UnaryOp::Sqrt, x).map(Some),
         BinaryOp::Pow if c == -0.5 && not_negative(b, x, DEPTH) => b.unary(UnaryOp::Rsqrt, x).map(Some),
         // 2⁻¹²⁶ and its inverse are normal in f32, and 2⁻¹⁴ in f16: farther ones stay.
@@ -222,8 +223,8 @@ pub(super) fn chains(b: &mut Builder, op: &Op, operands: &[Value]) -> Ruled {
         (true, false) => (q, p),
         _ => return Ok(None),
     };
-    let constant = b.binary(op, inner, outer)?;
-    b.binary(op, source, constant).map(Some)
+    let constant = built1(b, Binary { op }, &[inner, outer])?;
+    built1(b, Binary { op }, &[source, constant]).map(Some)
 }
 
 /// c ? x : x, and selections by constants.

@@ -1,7 +1,7 @@
 //! Folding constants within a total of work, and without making one number into a tensor of it.
 
-use crate::raise::uniform_literal;
 use rlx_eval::OracleFolder;
+use rlx_ir::op::movement::Broadcast;
 use rlx_ir::{Builder, ConstantFolder, DType, Literal, Op, Primitive, TensorType, TypeError, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,12 +122,16 @@ pub(super) fn with_repeated_constants(
     Ok(folded.map(|literal| b.constant(literal)))
 }
 
-/// A number repeated to a type of constant sizes, of which a folder would not make more than the other operands are.
+/// A literal repeated to a type of constant sizes, if that is small.
 fn expanded(source: &Literal, t: &TensorType) -> Option<Literal> {
-    uniform_literal(source)?;
-    let dims = t.shape.as_const()?;
-    let count: usize = dims.iter().product();
-    let width = source.bytes().len() / source.element_count().max(1);
-    let one = source.bytes().get(..width)?;
-    Literal::new(source.dtype(), dims, one.repeat(count)).ok()
+    let count: usize = t.shape.as_const()?.iter().product();
+    let oracle = OracleFolder { max_elements: MAX_EXPANDED };
+    if count > MAX_EXPANDED {
+        return None;
+    }
+    let op = Op::from(Broadcast { dims: t.dims().to_vec() });
+    oracle.fold(&op, &[source], std::slice::from_ref(t))?.into_iter().next()
 }
+
+/// A repeated constant of at most this many elements is written out where another constant is as large anyway.
+const MAX_EXPANDED: usize = 4096;

@@ -14,7 +14,7 @@ pub use constants::Budget;
 use crate::rewrite::{rewrite, with_subgraphs};
 use constants::BudgetFolder;
 use rlx_ir::{Builder, Graph, Op, TypeError, Value, Values};
-use sink::Wishes;
+use sink::{Wish, Wishes};
 use std::sync::Arc;
 
 /// A rule: what stands for an operation on operands, if it knows something better.
@@ -47,14 +47,25 @@ fn simplify_within(graph: &Graph, budget: &Budget) -> Result<Graph, TypeError> {
     let mut nested = |g: &Graph| simplify_within(g, budget);
     rewrite(graph, builder, &mut |g| simplify_within(g, budget), &mut |b, site| {
         let op = with_subgraphs(&site.node.op, &mut nested)?;
-        for rule in RULES {
-            if let Some(value) = rule(b, &op, site.operands)? {
-                return Ok(Some(Values::from_slice(&[value])));
-            }
-        }
-        if let Some(value) = sink::sunk(b, &op, site.operands, wishes.of_node(site.id))? {
-            return Ok(Some(Values::from_slice(&[value])));
-        }
-        b.push(op, site.operands).map(Some)
+        built(b, op, site.operands, wishes.of_node(site.id)).map(Some)
     })
+}
+
+/// An operation as simple as the rules make it. What rules build goes through here again: each makes its operands
+/// fewer, smaller or simpler.
+fn built(b: &mut Builder, op: Op, operands: &[Value], wish: Wish) -> Result<Values, TypeError> {
+    for rule in RULES {
+        if let Some(value) = rule(b, &op, operands)? {
+            return Ok(Values::from_slice(&[value]));
+        }
+    }
+    if let Some(value) = sink::sunk(b, &op, operands, wish)? {
+        return Ok(Values::from_slice(&[value]));
+    }
+    b.push(op, operands)
+}
+
+/// The one result of an operation as simple as the rules make it.
+fn built1(b: &mut Builder, op: impl Into<Op>, operands: &[Value]) -> Result<Value, TypeError> {
+    built(b, op.into(), operands, Wish::default()).map(|values| values[0])
 }

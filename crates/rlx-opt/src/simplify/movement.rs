@@ -1,5 +1,6 @@
 //! Rules of movement: views of views become one view or none.
 
+use super::built1;
 use rlx_ir::op::contract::Dot;
 use rlx_ir::op::movement::{Concat, Slice, Transpose};
 use rlx_ir::{Builder, Dim, Op, Primitive, TypeError, Value};
@@ -50,7 +51,7 @@ pub(super) fn slices(b: &mut Builder, op: &Op, operands: &[Value]) -> Ruled {
                 steps.push(both);
             }
             let source = *source;
-            b.push1(Slice { starts, sizes: outer.sizes.clone(), steps }, &[source]).map(Some)
+            built1(b, Slice { starts, sizes: outer.sizes.clone(), steps }, &[source]).map(Some)
         }
         Some((Primitive::Concat(concat), parts)) => Ok(part(b, outer, concat.axis, *x, parts)),
         _ => Ok(None),
@@ -98,7 +99,7 @@ pub(super) fn concatenations(b: &mut Builder, op: &Op, operands: &[Value]) -> Ru
     if parts.len() == operands.len() || parts.is_empty() {
         return Ok(None);
     }
-    b.concat(&parts, *axis).map(Some)
+    built1(b, Concat { axis: *axis }, &parts).map(Some)
 }
 
 /// Two slices as one, if the second begins where the first ends.
@@ -121,7 +122,7 @@ fn joined(b: &mut Builder, first: Value, second: Value, axis: usize) -> Ruled {
     let mut both = x.clone();
     both.sizes[axis] = &x.sizes[axis] + &y.sizes[axis];
     let of = *of;
-    b.push1(both, &[of]).map(Some)
+    built1(b, both, &[of]).map(Some)
 }
 
 /// A batched product with a matrix that is the same for the whole batch is one product: the batch axes become free

@@ -1,6 +1,7 @@
 //! Movement past elementwise operations, toward its users: a broadcast always (what is repeated is computed once), a
 //! transpose or a reshape where every path of users leads to another one that it merges with.
 
+use super::{built, built1};
 use crate::region::is_elementwise;
 use rlx_ir::op::elementwise::BinaryOp;
 use rlx_ir::{Builder, Dim, Graph, NodeId, Op, Primitive, TypeError, Value};
@@ -121,7 +122,7 @@ pub(super) fn sunk(
             (None, None) => return Ok(None),
         });
     }
-    let result = b.push1(op.clone(), &inner)?;
+    let result = built(b, op.clone(), &inner, wish)?[0];
     b.push1(moving, &[result]).map(Some)
 }
 
@@ -138,6 +139,6 @@ fn all_scalars(b: &mut Builder, op: &Op, operands: &[Value]) -> Result<Option<Va
     }
     let scalars: Option<Vec<Value>> = operands.iter().map(|v| scalar(b, *v)).collect();
     let Some(scalars) = scalars else { return Ok(None) };
-    let result = b.push1(op.clone(), &scalars)?;
+    let result = built1(b, op.clone(), &scalars)?;
     b.broadcast_to(result, &dims).map(Some)
 }

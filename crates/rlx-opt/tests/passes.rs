@@ -107,7 +107,7 @@ fn time(mut run: impl FnMut()) -> Duration {
 
 #[test]
 fn passes_are_linear_in_the_nodes() -> Result<(), TypeError> {
-    let (small, large) = (long(5_000)?, long(20_000)?);
+    let (small, large) = (long(1_250)?, long(5_000)?);
     let options = CompileOptions { verify: false, ..CompileOptions::default() };
     let simplify = |g: &Graph| time(|| drop(simplify::simplify(g, 4096)));
     let all = |g: &Graph| time(|| drop(optimise(g, &Cpu, &options)));

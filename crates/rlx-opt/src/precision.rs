@@ -86,11 +86,7 @@ struct Tally {
 }
 
 /// The graph under a policy. `notes` gets how much of it is narrow, and what is not and why.
-pub fn apply(
-    graph: &Graph,
-    policy: &PrecisionPolicy,
-    notes: &mut Vec<String>,
-) -> Result<Graph, TypeError> {
+pub fn apply(graph: &Graph, policy: &PrecisionPolicy, notes: &mut Vec<String>) -> Result<Graph, TypeError> {
     if *policy == PrecisionPolicy::ActivationsQ8 {
         report_q8(graph, notes);
     }
@@ -108,9 +104,7 @@ pub fn apply(
 /// Products whose weights are not block-quantised cannot quantise their activations by blocks.
 fn report_q8(graph: &Graph, notes: &mut Vec<String>) {
     let weights = |node: &rlx_ir::Node| {
-        node.operands.iter().any(|v| {
-            matches!(graph.node(v.node).op, Op::Primitive(Primitive::Dequantise(_)))
-        })
+        node.operands.iter().any(|v| matches!(graph.node(v.node).op, Op::Primitive(Primitive::Dequantise(_))))
     };
     let products = || graph.nodes().filter(|(_, n)| matches!(n.op, Op::Primitive(Primitive::Dot(_))));
     let blocked = products().filter(|(_, n)| weights(n)).count();

@@ -8,7 +8,8 @@ use rlx_opt::{CompileOptions, PrecisionPolicy, precision, raise, simplify};
 use std::time::{Duration, Instant};
 
 fn graph(body: &str) -> Graph {
-    let text = format!("rlx {}\ngraph \"g\"(%x: f32[b, 8]) {{\n{body}\n  return \"y\" = %y\n}}\n", text::VERSION);
+    let text =
+        format!("rlx {}\ngraph \"g\"(%x: f32[b, 8]) {{\n{body}\n  return \"y\" = %y\n}}\n", text::VERSION);
     text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 

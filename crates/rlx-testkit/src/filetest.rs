@@ -186,9 +186,9 @@ fn passed(graph: &Graph, name: &str) -> Result<Graph, String> {
         }
         "legalise" => legal(),
         "fuse" => fuse::fuse(&legal()?, &Cpu, &mut Vec::new()).map_err(said),
-        "optimise" => {
-            optimise(graph, &Cpu, &CompileOptions::default()).map(|(graph, _)| graph).map_err(|e| e.to_string())
-        }
+        "optimise" => optimise(graph, &Cpu, &CompileOptions::default())
+            .map(|(graph, _)| graph)
+            .map_err(|e| e.to_string()),
         _ => Err("there is no such pass".to_string()),
     }
 }
@@ -305,7 +305,10 @@ mod tests {
     #[test]
     fn pass_that_changes_results_is_seen() {
         let graph = |op: &str| {
-            let text = format!("rlx {}\ngraph \"g\"(%x: f32[n]) {{\n  %y = {op}(%x)\n  return \"y\" = %y\n}}\n", text::VERSION);
+            let text = format!(
+                "rlx {}\ngraph \"g\"(%x: f32[n]) {{\n  %y = {op}(%x)\n  return \"y\" = %y\n}}\n",
+                text::VERSION
+            );
             text::parse(&text).unwrap_or_else(|e| panic!("{e}"))
         };
         assert_eq!(differs(&graph("neg"), &graph("neg")), None);

@@ -62,13 +62,11 @@ fn times<T>(
     constant: f64,
     g: impl Fn(Value, Value) -> Found<T>,
 ) -> Found<(Value, T)> {
-    let is_product =
-        matches!(c.primitive(root), Ok(Primitive::Binary(b)) if matches!(b.op, BinaryOp::Mul | BinaryOp::Div));
+    let is_product = matches!(c.primitive(root), Ok(Primitive::Binary(b)) if matches!(b.op, BinaryOp::Mul | BinaryOp::Div));
     require(is_product)?;
     let product = factors(c, root)?;
     let [x, y] = product.values[..] else { return Err(Miss::Other) };
-    let (found, part) =
-        c.first(|| g(x, y).map(|part| (x, part)), || g(y, x).map(|part| (y, part)))?;
+    let (found, part) = c.first(|| g(x, y).map(|part| (x, part)), || g(y, x).map(|part| (y, part)))?;
     require(c.is(product.constant, constant, root))?;
     Ok((found, part))
 }
@@ -96,9 +94,8 @@ pub(super) fn gelu(c: &Chain<'_>, root: Value) -> Found<Raised<'static>> {
     let (x, ()) = times(c, root, 0.5, |x, y| {
         let erf = c.with(y, BinaryOp::Add, 1.0)?;
         let argument = c.unary(erf, UnaryOp::Erf)?;
-        let of = c.first(|| c.with_constant(argument, BinaryOp::Div), || {
-            c.with_constant(argument, BinaryOp::Mul)
-        });
+        let of =
+            c.first(|| c.with_constant(argument, BinaryOp::Div), || c.with_constant(argument, BinaryOp::Mul));
         let (of, number) = of?;
         require(of == x)?;
         let divided = matches!(c.primitive(argument), Ok(Primitive::Binary(b)) if b.op == BinaryOp::Div);
@@ -194,7 +191,8 @@ pub(super) fn hard_swish(c: &Chain<'_>, root: Value) -> Found<Raised<'static>> {
         if let Ok(Composite::HardSigmoid(h)) = c.composite(y) {
             require(c.operands(y)[0] == x && lower == 0)?;
             c.enter(y);
-            let exact = h.beta.get() == 0.5 && (h.alpha.get() == 1.0 / 6.0 || c.is(h.alpha.get(), 1.0 / 6.0, x));
+            let exact =
+                h.beta.get() == 0.5 && (h.alpha.get() == 1.0 / 6.0 || c.is(h.alpha.get(), 1.0 / 6.0, x));
             require_of(exact, "hard_swish", "the slope is not 1/6, or the offset not ½")?;
             return Ok(x);
         }
@@ -245,9 +243,7 @@ fn softplus_of(c: &Chain<'_>, v: Value, may_overflow: bool) -> Found<Value> {
         return Ok(c.operands(v)[0]);
     }
     let log_of_one_plus = |v: Value| {
-        c.first(|| c.unary(v, UnaryOp::Log1p), || {
-            c.with(c.unary(v, UnaryOp::Log)?, BinaryOp::Add, 1.0)
-        })
+        c.first(|| c.unary(v, UnaryOp::Log1p), || c.with(c.unary(v, UnaryOp::Log)?, BinaryOp::Add, 1.0))
     };
     c.first(
         || {

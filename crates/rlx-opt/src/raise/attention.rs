@@ -132,15 +132,9 @@ pub(super) fn attention(c: &Chain<'_>, root: Value) -> Found<Raised<'static>> {
     c.enter(p);
     let (found, mask) = masked(c, c.operands(p)[0])?;
     require_of(found.factor.is_finite(), NAME, "the factor of the scores is not finite")?;
-    let v = Matrix {
-        value: Scaled { base: v, over: None, factor: 1.0 },
-        contracted: dot.rhs_contract[0],
-    };
-    let mut op = Attention {
-        scale: Some(Real::new(found.factor)),
-        empty_row: EmptyRow::Nan,
-        ..Attention::default()
-    };
+    let v = Matrix { value: Scaled { base: v, over: None, factor: 1.0 }, contracted: dot.rhs_contract[0] };
+    let mut op =
+        Attention { scale: Some(Real::new(found.factor)), empty_row: EmptyRow::Nan, ..Attention::default() };
     let mask = match mask {
         Mask::None => None,
         Mask::Added(m) => {

@@ -242,19 +242,15 @@ impl<'g> Chain<'g> {
             },
             || {
                 let (sum, factor) = self.with_constant(at, BinaryOp::Mul)?;
-                let inverse = |size: &Dim| size.as_const().is_some_and(|n| self.is(factor, 1.0 / n as f64, at));
+                let inverse =
+                    |size: &Dim| size.as_const().is_some_and(|n| self.is(factor, 1.0 / n as f64, at));
                 self.mean_of(v, sum, inverse)
             },
         )
     }
 
     /// The operand and the axes of a sum that is divided by `is_count`.
-    fn mean_of(
-        &self,
-        v: Value,
-        sum: Value,
-        is_count: impl Fn(&Dim) -> bool,
-    ) -> Found<(Value, &'g [usize])> {
+    fn mean_of(&self, v: Value, sum: Value, is_count: impl Fn(&Dim) -> bool) -> Found<(Value, &'g [usize])> {
         let inner = self.below_reshape(sum);
         let Primitive::Reduce(Reduce { op: ReduceOp::Sum, axes, accum: None, .. }) = self.primitive(inner)?
         else {

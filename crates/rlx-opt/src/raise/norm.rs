@@ -59,11 +59,7 @@ fn quotient(c: &Chain<'_>, root: Value) -> Found<Quotient> {
             let (above, below) = c.binary(root, BinaryOp::Div)?;
             Ok((above, root_of(c, c.carried(below)?)?))
         },
-        || {
-            c.commuted(root, BinaryOp::Mul, |above, factor| {
-                Ok((above, inverse_root(c, c.carried(factor)?)?))
-            })
-        },
+        || c.commuted(root, BinaryOp::Mul, |above, factor| Ok((above, inverse_root(c, c.carried(factor)?)?))),
     )?;
     let (moment, eps) = c.attempt(|| c.with_constant(shifted, BinaryOp::Add)).unwrap_or((shifted, 0.0));
     Ok(Quotient { above, moment, eps })
@@ -219,11 +215,7 @@ pub(super) fn grouped(c: &Chain<'_>, root: Value) -> Found<Raised<'static>> {
     let (Some(channels), Some(groups)) = (channels, groups) else {
         return Err(Miss::Near("group_norm", "the number of channels or groups is not known"));
     };
-    require_of(
-        groups > 0 && channels % groups == 0,
-        "group_norm",
-        "the groups do not divide the channels",
-    )?;
+    require_of(groups > 0 && channels % groups == 0, "group_norm", "the groups do not divide the channels")?;
     let op = GroupNorm { groups, eps };
     Ok(Raised::new("group_norm", move |b| b.push1(op, &[x])))
 }

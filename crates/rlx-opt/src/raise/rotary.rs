@@ -106,7 +106,11 @@ fn first_half(c: &Chain<'_>, table: Value) -> Found<Table> {
         match c.primitive(at)? {
             Primitive::Concat(concat) if concat.axis == last => {
                 let parts = c.operands(at);
-                require_of(parts.len() == 2 && parts[0] == parts[1], NAME, "the halves of the tables differ")?;
+                require_of(
+                    parts.len() == 2 && parts[0] == parts[1],
+                    NAME,
+                    "the halves of the tables differ",
+                )?;
                 steps.reverse();
                 return Ok(Table { base: parts[0], halved: false, steps });
             }

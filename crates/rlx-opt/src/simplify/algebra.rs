@@ -61,7 +61,11 @@ fn embeds(from: DType, to: DType) -> bool {
     }
     match (integer(from), integer(to), float(from), float(to)) {
         (Some((from, from_signed)), Some((to, to_signed)), ..) => {
-            if from_signed == to_signed { from <= to } else { !from_signed && from < to }
+            if from_signed == to_signed {
+                from <= to
+            } else {
+                !from_signed && from < to
+            }
         }
         (Some((bits, signed)), _, _, Some((digits, greatest))) => {
             bits - u32::from(signed) <= digits && bits <= greatest
@@ -192,12 +196,10 @@ pub(super) fn twice(b: &mut Builder, op: &Op, operands: &[Value]) -> Ruled {
         {
             Ok(Some(*x))
         }
-        UnaryOp::Abs if inner.op == UnaryOp::Neg && b.dtype(*x).is_float() => {
-            match operand(b, *x, 0) {
-                Some(of) => b.unary(UnaryOp::Abs, of).map(Some),
-                None => Ok(None),
-            }
-        }
+        UnaryOp::Abs if inner.op == UnaryOp::Neg && b.dtype(*x).is_float() => match operand(b, *x, 0) {
+            Some(of) => b.unary(UnaryOp::Abs, of).map(Some),
+            None => Ok(None),
+        },
         _ => Ok(None),
     }
 }
@@ -250,7 +252,8 @@ pub(super) fn size_one_reductions(b: &mut Builder, op: &Op, operands: &[Value]) 
     let (Op::Primitive(Primitive::Reduce(reduce)), [x]) = (op, operands) else { return Ok(None) };
     let Reduce { op: kind, axes, accum, .. } = reduce;
     let t = b.type_of(*x).clone();
-    let ones = !axes.is_empty() && axes.iter().all(|a| t.dims().get(*a).and_then(|d| d.as_const()) == Some(1));
+    let ones =
+        !axes.is_empty() && axes.iter().all(|a| t.dims().get(*a).and_then(|d| d.as_const()) == Some(1));
     if !ones || accum.is_some_and(|a| a != t.dtype) {
         return Ok(None);
     }

@@ -62,9 +62,9 @@ pub(super) fn slices(b: &mut Builder, op: &Op, operands: &[Value]) -> Ruled {
 fn part(b: &Builder, slice: &Slice, axis: usize, whole: Value, parts: &[Value]) -> Option<Value> {
     let shape = b.shape(whole);
     let others = (0..shape.rank()).filter(|i| *i != axis);
-    let all = others.into_iter().all(|i| {
-        slice.starts[i] == Dim::ZERO && slice.sizes[i] == shape[i] && slice.steps[i] == 1
-    });
+    let all = others
+        .into_iter()
+        .all(|i| slice.starts[i] == Dim::ZERO && slice.sizes[i] == shape[i] && slice.steps[i] == 1);
     if !all || slice.steps[axis] != 1 {
         return None;
     }
@@ -146,7 +146,8 @@ pub(super) fn broadcast_weights(b: &mut Builder, op: &Op, operands: &[Value]) ->
     let matrix = b.shape(*repeated)[batch..].to_vec();
     let own = b.shape(w);
     let kept = own.rank().saturating_sub(matrix.len());
-    let same = own.rank() >= matrix.len() && own[kept..] == matrix[..] && own[..kept].iter().all(|d| *d == Dim::ONE);
+    let same =
+        own.rank() >= matrix.len() && own[kept..] == matrix[..] && own[..kept].iter().all(|d| *d == Dim::ONE);
     if !same || dot.rhs_contract.iter().any(|a| *a < batch) {
         return Ok(None);
     }

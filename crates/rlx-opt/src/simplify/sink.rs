@@ -36,10 +36,9 @@ impl Wishes {
                 let wish = &mut wishes[v.node.index()];
                 *wish = Some(match *wish {
                     None => asks,
-                    Some(w) => Wish {
-                        transpose: w.transpose && asks.transpose,
-                        reshape: w.reshape && asks.reshape,
-                    },
+                    Some(w) => {
+                        Wish { transpose: w.transpose && asks.transpose, reshape: w.reshape && asks.reshape }
+                    }
                 });
             }
         }

@@ -3,7 +3,7 @@
 
 mod models;
 
-use models::{floats, session, weight};
+use models::{floats, perceptron, session, weight};
 use rlx_ir::op::elementwise::{BinaryOp, UnaryOp};
 use rlx_ir::{Builder, DType, Dim, Graph, TensorType};
 use rlx_runtime::{CompileOptions, RunOptions, Slots};
@@ -90,5 +90,12 @@ fn warm_run_of_regions_and_copies_allocates_nothing() {
     assert!(allocations(|| drop(std::hint::black_box(vec![1u8]))) > 0, "the counter counts");
     for fuse in [true, false] {
         assert_eq!(warm(&elementwise(), fuse, &[100, 64]), 0, "fuse: {fuse}");
+    }
+}
+
+#[test]
+fn warm_run_of_products_allocates_nothing() {
+    for rows in [1, 7, 130] {
+        assert_eq!(warm(&perceptron(&[64, 33, 10]), true, &[rows, 64]), 0, "{rows} rows");
     }
 }

@@ -1,8 +1,10 @@
 //! Copies from any layout to a packed one.
 #![allow(unsafe_code)]
 
-use crate::array::{In, Out, Plain, width};
+use super::transfer::Transfer;
+use crate::array::{In, Out};
 use crate::kernel::{Arguments, BindContext, Bound, Kernel, RunContext};
+use crate::pool::Pool;
 use rlx_eval::Fault;
 use smallvec::SmallVec;
 
@@ -10,33 +12,38 @@ use smallvec::SmallVec;
 pub struct Copy;
 
 impl Kernel for Copy {
-    fn bind(&self, _: &BindContext<'_>) -> Result<Box<dyn Bound>, Fault> {
-        Ok(Box::new(Copy))
+    fn bind(&self, cx: &BindContext<'_>) -> Result<Box<dyn Bound>, Fault> {
+        Ok(Box::new(BoundCopy { transfer: Transfer::packing(&cx.operands[0]) }))
     }
 }
 
-impl Bound for Copy {
-    fn run(&mut self, _: &RunContext<'_>, arguments: &Arguments<'_>) -> Result<(), Fault> {
-        copy(&arguments.operand(0), &arguments.result(0));
+struct BoundCopy {
+    transfer: Transfer,
+}
+
+impl Bound for BoundCopy {
+    fn run(&mut self, cx: &RunContext<'_>, arguments: &Arguments<'_>) -> Result<(), Fault> {
+        let (from, to) = (arguments.operand(0), arguments.result(0));
+        // SAFETY: the transfer was made for this layout, and the result has its sizes.
+        unsafe { self.transfer.run(cx.pool, from.pointer(), to.pointer()) };
         Ok(())
     }
 }
 
-/// Copies all elements of `from` to `to`, which has the same sizes and is packed.
+/// Copies all elements of `from` to `to`, which has the same sizes and is packed, on this thread.
 pub fn copy(from: &In<'_>, to: &Out<'_>) {
     if from.layout().is_packed() {
         to.bytes().copy_from_slice(from.bytes());
         return;
     }
-    match width(from.dtype()) {
-        1 => strided::<u8>(from, to),
-        2 => strided::<u16>(from, to),
-        4 => strided::<u32>(from, to),
-        8 => strided::<u64>(from, to),
-        16 => strided::<u128>(from, to),
-        // Types below a byte and block formats have no views but packed ones.
-        _ => unreachable!("a view of {} with strides", from.dtype()),
-    }
+    // SAFETY: `from` may be read and `to` written in their layouts.
+    unsafe { Transfer::packing(from.layout()).run_here(from.pointer(), to.pointer()) };
+}
+
+/// The same on all threads.
+pub fn copy_on(pool: &Pool, from: &In<'_>, to: &Out<'_>) {
+    // SAFETY: as in `copy`.
+    unsafe { Transfer::packing(from.layout()).run(pool, from.pointer(), to.pointer()) };
 }
 
 /// Sizes and strides with neighbouring axes joined where they lie like one, and axes of size 1 left out.
@@ -52,37 +59,4 @@ pub fn collapsed(dims: &[usize], strides: &[isize]) -> SmallVec<[(usize, isize);
         }
     }
     axes
-}
-
-fn strided<T: Plain>(from: &In<'_>, to: &Out<'_>) {
-    let out = to.slice::<T>();
-    if out.is_empty() {
-        return;
-    }
-    let mut axes = collapsed(from.dims(), &from.layout().strides);
-    let (inner, step) = axes.pop().unwrap_or((1, 1));
-    let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, axes.len());
-    let mut offset = 0isize;
-    let source = from.pointer().cast::<T>();
-    for row in out.chunks_exact_mut(inner) {
-        match step {
-            // SAFETY (all three): `offset` and the strides stay inside the layout, whose elements may be read.
-            1 => row.copy_from_slice(unsafe { std::slice::from_raw_parts(source.offset(offset), inner) }),
-            0 => row.fill(unsafe { source.offset(offset).read() }),
-            _ => {
-                for (i, to) in row.iter_mut().enumerate() {
-                    *to = unsafe { source.offset(offset + i as isize * step).read() };
-                }
-            }
-        }
-        for (axis, (dim, stride)) in axes.iter().enumerate().rev() {
-            index[axis] += 1;
-            offset += stride;
-            if index[axis] < *dim {
-                break;
-            }
-            offset -= stride * *dim as isize;
-            index[axis] = 0;
-        }
-    }
 }

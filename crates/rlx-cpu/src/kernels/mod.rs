@@ -6,6 +6,8 @@ pub mod copy;
 pub mod gemm;
 pub mod reference;
 pub mod region;
+pub mod transfer;
+mod transpose;
 pub mod window;
 
 use crate::error::RunError;

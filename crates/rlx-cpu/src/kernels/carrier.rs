@@ -49,7 +49,7 @@ impl Piece {
     }
 
     /// The byte at which it begins in a tensor of this type.
-    fn offset(&self, dtype: DType) -> usize {
+    pub(crate) fn offset(&self, dtype: DType) -> usize {
         let bits = dtype.bits().unwrap_or(0) as usize;
         self.row * (self.length * bits).div_ceil(8) + self.start * bits / 8
     }
@@ -89,7 +89,12 @@ pub(crate) enum Carried {
 ///
 /// # Safety
 /// `count` elements of `T` follow `from`, perhaps unaligned.
-unsafe fn read<T: Copy, C: Copy>(from: *const u8, count: usize, zero: C, carry: impl Fn(T) -> C) -> [C; PIECE] {
+unsafe fn read<T: Copy, C: Copy>(
+    from: *const u8,
+    count: usize,
+    zero: C,
+    carry: impl Fn(T) -> C,
+) -> [C; PIECE] {
     let mut to = [zero; PIECE];
     for (i, to) in to[..count].iter_mut().enumerate() {
         // SAFETY: promised by the caller.
@@ -204,7 +209,13 @@ impl Rounding {
 ///
 /// # Safety
 /// `pointer` is that of a packed tensor of this type that the piece is part of; nothing else uses the piece.
-pub(crate) unsafe fn store(dtype: DType, pointer: Address, piece: Piece, elements: &Carried, rounding: Rounding) {
+pub(crate) unsafe fn store(
+    dtype: DType,
+    pointer: Address,
+    piece: Piece,
+    elements: &Carried,
+    rounding: Rounding,
+) {
     let (to, n) = (pointer.at(piece.offset(dtype) as isize), piece.count);
     let Rounding { saturate, scale } = rounding;
     // SAFETY (all): promised by the caller.
@@ -252,4 +263,68 @@ unsafe fn integers(dtype: DType, to: *mut u8, count: usize, element: impl Fn(usi
 /// The bits that an integer of this type wraps to: one for bools.
 pub(crate) fn integer_bits(dtype: DType) -> u32 {
     if dtype.class() == DTypeClass::Bool { 1 } else { dtype.bits().unwrap_or(64) }
+}
+
+/// One float.
+///
+/// # Safety
+/// `at` is that of an element of this type.
+pub(crate) unsafe fn float_at(dtype: DType, at: *const u8) -> f64 {
+    // SAFETY (all): promised by the caller.
+    unsafe {
+        match dtype {
+            DType::F64 => at.cast::<f64>().read_unaligned(),
+            DType::F32 => at.cast::<f32>().read_unaligned().into(),
+            DType::F16 => at.cast::<f16>().read_unaligned().into(),
+            DType::BF16 => at.cast::<bf16>().read_unaligned().into(),
+            DType::E8M0 => decode_e8m0(at.read()),
+            _ => format(dtype).map_or(f64::NAN, |format| format.decode(at.read().into())),
+        }
+    }
+}
+
+/// One signed integer.
+///
+/// # Safety
+/// As for [`float_at`].
+pub(crate) unsafe fn signed_at(dtype: DType, at: *const u8) -> i64 {
+    // SAFETY (all): promised by the caller.
+    unsafe {
+        match dtype {
+            DType::I64 => at.cast::<i64>().read_unaligned(),
+            DType::I32 => at.cast::<i32>().read_unaligned().into(),
+            DType::I16 => at.cast::<i16>().read_unaligned().into(),
+            _ => at.cast::<i8>().read().into(),
+        }
+    }
+}
+
+/// One unsigned integer or bool.
+///
+/// # Safety
+/// As for [`float_at`].
+pub(crate) unsafe fn unsigned_at(dtype: DType, at: *const u8) -> u64 {
+    // SAFETY (all): promised by the caller.
+    unsafe {
+        match dtype {
+            DType::U64 => at.cast::<u64>().read_unaligned(),
+            DType::U32 => at.cast::<u32>().read_unaligned().into(),
+            DType::U16 => at.cast::<u16>().read_unaligned().into(),
+            _ => at.read().into(),
+        }
+    }
+}
+
+/// One complex number.
+///
+/// # Safety
+/// As for [`float_at`].
+pub(crate) unsafe fn complex_at(dtype: DType, at: *const u8) -> (f64, f64) {
+    // SAFETY (both): promised by the caller.
+    if dtype == DType::C64 {
+        let Pair(re, im) = unsafe { at.cast::<Pair<f32>>().read_unaligned() };
+        return (re.into(), im.into());
+    }
+    let Pair(re, im) = unsafe { at.cast::<Pair<f64>>().read_unaligned() };
+    (re, im)
 }

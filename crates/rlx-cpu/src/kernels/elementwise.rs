@@ -230,7 +230,12 @@ fn complex(op: BinaryOp, (a, b): (f64, f64), (c, d): (f64, f64)) -> Option<(f64,
 }
 
 fn compare(op: CompareOp, dtype: DType, x: &Carried, y: &Carried, count: usize) -> Result<Carried, Fault> {
-    fn all<T: PartialOrd + Copy>(op: CompareOp, x: &[T; PIECE], y: &[T; PIECE], count: usize) -> Result<[u64; PIECE], Fault> {
+    fn all<T: PartialOrd + Copy>(
+        op: CompareOp,
+        x: &[T; PIECE],
+        y: &[T; PIECE],
+        count: usize,
+    ) -> Result<[u64; PIECE], Fault> {
         zipped(x, y, count, 0, |x, y| {
             Ok(u64::from(match op {
                 CompareOp::Eq => x == y,

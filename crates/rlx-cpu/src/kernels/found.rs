@@ -73,7 +73,11 @@ impl Bound for Finder {
 }
 
 /// The positions of the elements that pass a test, in order.
-fn positions<T: Plain>(cx: &RunContext<'_>, x: &In<'_>, test: impl Fn(T) -> bool + Sync + Send) -> Vec<usize> {
+fn positions<T: Plain>(
+    cx: &RunContext<'_>,
+    x: &In<'_>,
+    test: impl Fn(T) -> bool + Sync + Send,
+) -> Vec<usize> {
     let x = x.slice::<T>();
     let parts: Mutex<Vec<(usize, Vec<usize>)>> = Mutex::new(Vec::new());
     cx.pool.for_ranges(x.len(), PART, |range| {

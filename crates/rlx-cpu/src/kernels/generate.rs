@@ -69,7 +69,10 @@ struct BoundDequantise {
 impl Kernel for Dequantise {
     fn bind(&self, cx: &BindContext<'_>) -> Result<Box<dyn Bound>, Fault> {
         let DType::Block(format) = cx.operands[0].dtype else {
-            return Err(Fault::Unsupported { what: "dequantise".into(), found: cx.operands[0].dtype.to_string() });
+            return Err(Fault::Unsupported {
+                what: "dequantise".into(),
+                found: cx.operands[0].dtype.to_string(),
+            });
         };
         Ok(Box::new(BoundDequantise { to: self.to, format }))
     }

@@ -187,8 +187,7 @@ impl Kernel for PickTuples {
     fn bind(&self, cx: &BindContext<'_>) -> Result<Box<dyn Bound>, Fault> {
         let (op, x) = (&self.op, Cells::of(&cx.operands[0]));
         let bounds = (op.oob, op.wrap);
-        let tuples =
-            Tuples::new(&x.dims, &x.strides, &cx.operands[1].dims, (&op.axes, op.batch), bounds);
+        let tuples = Tuples::new(&x.dims, &x.strides, &cx.operands[1].dims, (&op.axes, op.batch), bounds);
         let sizes: SmallVec<[usize; 6]> = tuples.kept.iter().map(|(size, _)| *size).collect();
         let to = packed_strides(&sizes, x.width);
         let axes = tuples.kept.iter().zip(&to);
@@ -332,7 +331,7 @@ impl BoundPickAlong {
         let fill = (arguments.operand_count() > 2).then(|| arguments.operand(2));
         let to = Address(arguments.result(0).pointer());
         FirstFault::for_ranges(cx.pool, self.along.count(), PART_BYTES / 8, |range| {
-            let to = to.0.cast::<T>();
+            let to = to.at(0).cast::<T>();
             self.along.visit(&indices, range, |element, at| {
                 let from = match (at, &fill) {
                     (Some(at), _) => x.pointer().wrapping_offset(at),

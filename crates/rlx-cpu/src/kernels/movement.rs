@@ -29,6 +29,15 @@ pub(crate) fn is_movement(op: &Op) -> bool {
     )
 }
 
+/// Whether an operand says where a block begins.
+pub(crate) fn is_start(op: &Op, operand: usize) -> bool {
+    match op {
+        Op::Primitive(Primitive::DynamicSlice(_)) => operand == 1,
+        Op::Primitive(Primitive::DynamicUpdate(_)) => operand == 2,
+        _ => false,
+    }
+}
+
 /// The kernel of an operation of this family.
 pub(crate) fn prepare(op: &Op) -> Option<Box<dyn Kernel>> {
     let Op::Primitive(primitive) = op else { return None };

@@ -263,8 +263,8 @@ pub(crate) fn is_ordered(dtype: rlx_ir::DType) -> bool {
 /// Calls a body with the Rust type of an ordered element type (bools are u8); others do not come here.
 macro_rules! with_ordered {
     ($dtype:expr, $t:ident => $body:expr) => {{
-        use $crate::kernels::number as n;
         use rlx_ir::DType as D;
+        use $crate::kernels::number as n;
         macro_rules! with {
             ($rust:ty) => {{
                 type $t = $rust;
@@ -306,7 +306,16 @@ mod tests {
 
     #[test]
     fn ranks_are_in_the_order_of_the_elements() {
-        ordered(&[f32::NEG_INFINITY, -1.0, -f32::from_bits(1), 0.0, f32::from_bits(1), 2.0, f32::INFINITY, f32::NAN]);
+        ordered(&[
+            f32::NEG_INFINITY,
+            -1.0,
+            -f32::from_bits(1),
+            0.0,
+            f32::from_bits(1),
+            2.0,
+            f32::INFINITY,
+            f32::NAN,
+        ]);
         ordered(&[f64::NEG_INFINITY, -1.0, 0.0, 2.0, f64::INFINITY, f64::NAN]);
         ordered(&[-2.0, 0.0, 1.5].map(f16::from_f32));
         ordered(&[i8::MIN, -1, 0, 1, i8::MAX]);

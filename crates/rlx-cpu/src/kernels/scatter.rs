@@ -51,7 +51,9 @@ unsafe fn meet<T: Element>(
     for i in 0..count {
         let element = element.wrapping_offset(step * i as isize).cast::<T>();
         // SAFETY: an element and an update, as the function type promises.
-        unsafe { element.write(T::narrow(f(element.read().wide(), update.cast::<T>().add(i).read().wide()))) };
+        unsafe {
+            element.write(T::narrow(f(element.read().wide(), update.cast::<T>().add(i).read().wide())))
+        };
     }
 }
 
@@ -125,12 +127,14 @@ impl Kernel for UpdateTuples {
         let own = packed_strides(&x.dims, x.width);
         let bounds = (op.oob, op.wrap);
         let tuples = Tuples::new(&x.dims, &own, &cx.operands[1].dims, (&op.axes, op.batch), bounds);
-        let (sizes, strides): (SmallVec<[usize; 6]>, SmallVec<[isize; 6]>) = tuples.kept.iter().copied().unzip();
+        let (sizes, strides): (SmallVec<[usize; 6]>, SmallVec<[isize; 6]>) =
+            tuples.kept.iter().copied().unzip();
         let mut kept = super::copy::collapsed(&sizes, &strides);
         let run = kept.pop().unwrap_or((1, x.width as isize));
         let sizes: SmallVec<[usize; 6]> = kept.iter().map(|(size, _)| *size).collect();
         let updates = packed_strides(&sizes, run.0 * x.width);
-        let outer = kept.iter().zip(&updates).map(|((size, to), from)| Axis { size: *size, from: *from, to: *to });
+        let outer =
+            kept.iter().zip(&updates).map(|((size, to), from)| Axis { size: *size, from: *from, to: *to });
         Ok(Box::new(BoundUpdateTuples {
             width: x.width,
             keep: Transfer::new(x.width, x.axes(&own)),

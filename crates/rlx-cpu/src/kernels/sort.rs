@@ -88,11 +88,7 @@ struct Order {
 }
 
 /// The places of a line in order, of which the first `count` are wanted.
-fn arrange<P: Place, T: Ordered>(
-    places: &mut Vec<P>,
-    line: impl Iterator<Item = T>,
-    order: Order,
-) -> &[P] {
+fn arrange<P: Place, T: Ordered>(places: &mut Vec<P>, line: impl Iterator<Item = T>, order: Order) -> &[P] {
     places.clear();
     if order.descending {
         places.extend(line.enumerate().map(|(i, x)| P::new((!x.rank()).into(), i)));

@@ -121,7 +121,12 @@ fn format_of(dtype: DType) -> Option<MiniFloat> {
 
 impl BoundCounter {
     /// Integers of any width are the low bits of the count.
-    fn integers<T: Element>(&self, cx: &RunContext<'_>, out: &Out<'_>, value: impl Fn(usize) -> i64 + Sync + Send) {
+    fn integers<T: Element>(
+        &self,
+        cx: &RunContext<'_>,
+        out: &Out<'_>,
+        value: impl Fn(usize) -> i64 + Sync + Send,
+    ) {
         match size_of::<T>() {
             1 => self.fill(cx, out, move |i| value(i) as u8),
             2 => self.fill(cx, out, move |i| value(i) as u16),

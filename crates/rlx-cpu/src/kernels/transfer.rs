@@ -77,9 +77,7 @@ impl Transfer {
             }
             let size = axis.size as isize;
             match outer.last_mut() {
-                Some(o)
-                    if o.from == axis.from.wrapping_mul(size) && o.to == axis.to.wrapping_mul(size) =>
-                {
+                Some(o) if o.from == axis.from.wrapping_mul(size) && o.to == axis.to.wrapping_mul(size) => {
                     o.size = o.size.wrapping_mul(axis.size);
                     (o.from, o.to) = (axis.from, axis.to);
                 }
@@ -109,9 +107,7 @@ impl Transfer {
         let pieces = match inner {
             Inner::Run { bytes } => bytes.div_ceil(PART_BYTES),
             Inner::Steps(axis) => (axis.size * width).div_ceil(PART_BYTES),
-            Inner::Transposed { rows, columns } => {
-                columns.size.div_ceil(columns_of_piece(width, rows.size))
-            }
+            Inner::Transposed { rows, columns } => columns.size.div_ceil(columns_of_piece(width, rows.size)),
         };
         Transfer { width, outer, inner, outer_count, pieces: pieces.max(1) }
     }
@@ -242,7 +238,8 @@ impl Transfer {
                     16 => unsafe { steps::<[u64; 2]>(count, axis, from, to) },
                     width => {
                         for i in 0..count as isize {
-                            let (from, to) = (from.wrapping_offset(axis.from * i), to.wrapping_offset(axis.to * i));
+                            let (from, to) =
+                                (from.wrapping_offset(axis.from * i), to.wrapping_offset(axis.to * i));
                             unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
                         }
                     }

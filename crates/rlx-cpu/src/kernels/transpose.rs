@@ -85,7 +85,10 @@ unsafe fn strip<T: Copy, const ROWS: usize>(shape: Shape, from: *const u8, to: *
         }
     }
     while column < shape.columns {
-        let (from, to) = (from.wrapping_offset(column as isize * width), to.wrapping_offset(column as isize * shape.to_column));
+        let (from, to) = (
+            from.wrapping_offset(column as isize * width),
+            to.wrapping_offset(column as isize * shape.to_column),
+        );
         for row in 0..shape.rows {
             let from = from.wrapping_offset(row as isize * shape.from_row).cast::<T>();
             // SAFETY: an element of either side.
@@ -130,7 +133,9 @@ mod x86 {
                 (upper(b, d), upper(f, h)),
             ];
             for (i, (x, y)) in quads.into_iter().enumerate() {
-                let out = |column: usize| to.wrapping_offset(column as isize * shape.to_column + half * 32).cast::<f32>();
+                let out = |column: usize| {
+                    to.wrapping_offset(column as isize * shape.to_column + half * 32).cast::<f32>()
+                };
                 // SAFETY: 8 words of a column.
                 unsafe {
                     _mm256_storeu_ps(out(i), _mm256_permute2f128_ps::<0x20>(x, y));
@@ -148,7 +153,9 @@ mod x86 {
     pub(super) unsafe fn doubles(shape: Shape, from: *const u8, to: *mut u8) {
         for down in 0..2isize {
             for across in 0..2isize {
-                let row = |i: isize| from.wrapping_offset((down * 4 + i) * shape.from_row + across * 32).cast::<f64>();
+                let row = |i: isize| {
+                    from.wrapping_offset((down * 4 + i) * shape.from_row + across * 32).cast::<f64>()
+                };
                 // SAFETY: 4 words of a row.
                 let r: [__m256d; 4] = std::array::from_fn(|i| unsafe { _mm256_loadu_pd(row(i as isize)) });
                 let (a, b) = (_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]));
@@ -191,7 +198,12 @@ mod x86 {
                 for (j, words) in columns.into_iter().enumerate() {
                     let column = (i * 4 + j) as isize;
                     // SAFETY: 8 words of a column.
-                    unsafe { _mm_storeu_si128(to.wrapping_offset(column * shape.to_column + part * 16).cast(), words) };
+                    unsafe {
+                        _mm_storeu_si128(
+                            to.wrapping_offset(column * shape.to_column + part * 16).cast(),
+                            words,
+                        )
+                    };
                 }
             }
         }
@@ -209,8 +221,9 @@ mod x86 {
             let r: [__m128i; 16] = std::array::from_fn(|i| unsafe { _mm_loadl_epi64(row(i as isize)) });
             // Row i beside row i + 8, then by fours apart, and so on: four rounds order 16 rows.
             let a: [__m128i; 8] = std::array::from_fn(|i| _mm_unpacklo_epi8(r[i], r[i + 8]));
-            let b: [(__m128i, __m128i); 4] =
-                std::array::from_fn(|i| (_mm_unpacklo_epi8(a[i], a[i + 4]), _mm_unpackhi_epi8(a[i], a[i + 4])));
+            let b: [(__m128i, __m128i); 4] = std::array::from_fn(|i| {
+                (_mm_unpacklo_epi8(a[i], a[i + 4]), _mm_unpackhi_epi8(a[i], a[i + 4]))
+            });
             // b[i].0 has columns 0..4 of rows i, i + 4, i + 8, i + 12; b[i].1 columns 4..8.
             for (high, pick) in [(0isize, 0usize), (4, 1)] {
                 let at = |i: usize| if pick == 0 { b[i].0 } else { b[i].1 };
@@ -227,7 +240,12 @@ mod x86 {
                 for (j, words) in columns.into_iter().enumerate() {
                     let column = high + j as isize;
                     // SAFETY: 16 bytes of a column.
-                    unsafe { _mm_storeu_si128(to.wrapping_offset(column * shape.to_column + part * 16).cast(), words) };
+                    unsafe {
+                        _mm_storeu_si128(
+                            to.wrapping_offset(column * shape.to_column + part * 16).cast(),
+                            words,
+                        )
+                    };
                 }
             }
         }

@@ -9,6 +9,7 @@ mod compile;
 mod float;
 mod lanes;
 mod long;
+mod loops;
 mod reduce;
 mod run;
 mod table;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 pub(crate) use float::{max, min, to_odd_f32};
 pub use lanes::Lane;
+pub(crate) use loops::FunctionF32;
 
 /// Whether a node may be part of a region here: all its element types have lanes, and its function a table entry.
 pub fn fusible(node: &Node, operands: &[&TensorType]) -> bool {

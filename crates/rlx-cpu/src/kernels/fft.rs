@@ -130,7 +130,11 @@ where
                             line.real.extend(x.iter().step_by(inner).take(size));
                             line.complex.resize(this.length, Complex::default());
                             line.scratch.resize(plan.get_scratch_len(), Complex::default());
-                            let _ = plan.process_with_scratch(&mut line.real, &mut line.complex, &mut line.scratch);
+                            let _ = plan.process_with_scratch(
+                                &mut line.real,
+                                &mut line.complex,
+                                &mut line.scratch,
+                            );
                             line.write(&y, block * this.length * inner + at, inner, T::recip(1));
                         }
                         Plan::Inverse { plan, scale } => {
@@ -138,7 +142,11 @@ where
                             line.make_real(this.length);
                             line.real.resize(this.length, T::default());
                             line.scratch.resize(plan.get_scratch_len(), Complex::default());
-                            let _ = plan.process_with_scratch(&mut line.complex, &mut line.real, &mut line.scratch);
+                            let _ = plan.process_with_scratch(
+                                &mut line.complex,
+                                &mut line.real,
+                                &mut line.scratch,
+                            );
                             for (k, value) in line.real.iter().enumerate() {
                                 let to = (block * this.length + k) * inner + at;
                                 y.slice_at::<T>(to, 1)[0] = *value * *scale;

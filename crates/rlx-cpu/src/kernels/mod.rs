@@ -140,7 +140,10 @@ pub(crate) fn native(composite: &Composite, operands: &[&TensorType]) -> Result<
     if bytes || region::native(composite, operands) {
         return Ok(());
     }
-    Err("its decomposition is what runs here".into())
+    match composite {
+        Composite::Rnn(_) | Composite::Gru(_) | Composite::Lstm(_) => recurrent::native(composite, operands),
+        _ => Err("its decomposition is what runs here".into()),
+    }
 }
 
 /// How operand `index` of an operation must lie.

@@ -49,7 +49,15 @@ impl Activation {
             given.copy_from_slice(x);
             if let Some(clip) = self.clip {
                 // NaN stays.
-                given.iter_mut().for_each(|x| *x = if *x > clip { clip } else if *x < -clip { -clip } else { *x });
+                given.iter_mut().for_each(|x| {
+                    *x = if *x > clip {
+                        clip
+                    } else if *x < -clip {
+                        -clip
+                    } else {
+                        *x
+                    }
+                });
             }
             if self.scales() {
                 given.iter_mut().for_each(|x| *x *= self.beta);
@@ -72,16 +80,44 @@ impl Activation {
     fn of(&self, x: f32) -> f32 {
         let (alpha, beta) = (self.alpha, self.beta);
         match self.function {
-            RecurrentActivation::Relu => if x > 0.0 || x.is_nan() { x } else { 0.0 },
+            RecurrentActivation::Relu => {
+                if x > 0.0 || x.is_nan() {
+                    x
+                } else {
+                    0.0
+                }
+            }
             RecurrentActivation::Affine => alpha * x + beta,
-            RecurrentActivation::LeakyRelu => if x < 0.0 { alpha * x } else { x },
-            RecurrentActivation::ThresholdedRelu => if x > alpha { x } else { 0.0 },
+            RecurrentActivation::LeakyRelu => {
+                if x < 0.0 {
+                    alpha * x
+                } else {
+                    x
+                }
+            }
+            RecurrentActivation::ThresholdedRelu => {
+                if x > alpha {
+                    x
+                } else {
+                    0.0
+                }
+            }
             RecurrentActivation::HardSigmoid => {
                 let line = alpha * x + beta;
-                if line > 1.0 { 1.0 } else if line < 0.0 { 0.0 } else { line }
+                if line > 1.0 {
+                    1.0
+                } else if line < 0.0 {
+                    0.0
+                } else {
+                    line
+                }
             }
             RecurrentActivation::Elu => {
-                if x < 0.0 { alpha * libm::expm1(x.into()) as f32 } else { x }
+                if x < 0.0 {
+                    alpha * libm::expm1(x.into()) as f32
+                } else {
+                    x
+                }
             }
             RecurrentActivation::Softsign => x / (1.0 + x.abs()),
             RecurrentActivation::Softplus => {

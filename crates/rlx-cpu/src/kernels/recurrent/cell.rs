@@ -38,7 +38,6 @@ impl Cell {
 /// What stays the same from step to step.
 pub(super) struct Options<'a> {
     pub(super) cell: Cell,
-    pub(super) shape: Gates,
     /// The packed recurrent weights.
     pub(super) recurrent: &'a [f32],
     /// \[gates · hidden\].
@@ -161,7 +160,14 @@ impl<'a> Buffers<'a> {
             kept.iter_mut().zip(&self.given[sequence * columns..][..columns]).for_each(|(x, y)| *x += y);
             let [h, c] = &mut self.states;
             let own = sequence * padded..sequence * padded + hidden;
-            cell(kept, padded, [&mut h[own.clone()], &mut c[own]], self.active, options.functions, options.peepholes);
+            cell(
+                kept,
+                padded,
+                [&mut h[own.clone()], &mut c[own]],
+                self.active,
+                options.functions,
+                options.peepholes,
+            );
         }
     }
 

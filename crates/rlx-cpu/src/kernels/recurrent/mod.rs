@@ -14,6 +14,7 @@ use crate::kernel::{Arguments, BindContext, Bound, Kernel, RunContext};
 use crate::kernels::index::Indices;
 use crate::kernels::transfer::Address;
 use crate::load::PrepareContext;
+use crate::pool::Pool;
 use crate::weights::Packed;
 use activation::Activation;
 use cell::{Buffers, Cell, Options};
@@ -205,7 +206,11 @@ fn packed_now<'s>(shape: Gates, x: &In<'_>, scratch: &'s mut [f32]) -> &'s [f32]
 }
 
 /// The rows of a packed operand \[directions, n\] that belong to a direction.
-fn of_direction<'a>(arguments: &Arguments<'a>, operand: Option<usize>, direction: usize) -> Option<&'a [f32]> {
+fn of_direction<'a>(
+    arguments: &Arguments<'a>,
+    operand: Option<usize>,
+    direction: usize,
+) -> Option<&'a [f32]> {
     let x = arguments.operand(operand?);
     let n = x.dims()[1];
     Some(if n == 0 { &[] } else { &x.slice::<f32>()[direction * n..(direction + 1) * n] })
@@ -237,15 +242,15 @@ impl Bound for BoundRecurrent {
             None => packed_now(self.of_hidden, &arguments.operand(2), r),
         };
         let rest = Address(scratch.wrapping_add((of_input + of_hidden).next_multiple_of(16)).cast());
-        let this = &*self;
+        let (this, pool) = (&*self, cx.pool);
         let blocks = this.blocks();
-        cx.pool.for_each(this.directions() * blocks, |part| {
+        pool.for_each(this.directions() * blocks, |part| {
             let (direction, block) = (part / blocks, part % blocks);
             let own = rest.at((part * this.block_scratch() * size_of::<f32>()) as isize).cast::<f32>();
             let w = &w[direction * this.of_input.packed_len()..][..this.of_input.packed_len()];
             let r = &r[direction * this.of_hidden.packed_len()..][..this.of_hidden.packed_len()];
             // SAFETY: each block has scratch and sequences of its own.
-            unsafe { this.block(cx, arguments, direction, block * SEQUENCES, [w, r], own) };
+            unsafe { this.block(pool, arguments, direction, block * SEQUENCES, [w, r], own) };
         });
         Ok(())
     }
@@ -287,7 +292,7 @@ impl BoundRecurrent {
     /// `scratch` has [`block_scratch`](Self::block_scratch) numbers that nothing else uses.
     unsafe fn block(
         &self,
-        cx: &RunContext<'_>,
+        pool: &Pool,
         arguments: &Arguments<'_>,
         direction: usize,
         first: usize,
@@ -309,7 +314,10 @@ impl BoundRecurrent {
         // SAFETY: the parts of the scratch, as `block_scratch` counts them.
         let (gates, own) = unsafe {
             let own = Buffers::len(self.of_hidden, count);
-            (std::slice::from_raw_parts_mut(scratch, ahead), std::slice::from_raw_parts_mut(scratch.add(ahead), own))
+            (
+                std::slice::from_raw_parts_mut(scratch, ahead),
+                std::slice::from_raw_parts_mut(scratch.add(ahead), own),
+            )
         };
         let bias = of_direction(arguments, layer.optional(O::Bias), direction);
         let (input_bias, recurrent_bias) = match bias {
@@ -318,7 +326,6 @@ impl BoundRecurrent {
         };
         let options = Options {
             cell: layer.cell,
-            shape: self.of_hidden,
             recurrent: r,
             bias: recurrent_bias,
             peepholes: of_direction(arguments, layer.optional(O::Peepholes), direction),
@@ -357,7 +364,9 @@ impl BoundRecurrent {
             // The earliest of the steps that come now, which are taken backward when reading so.
             let start = if reverse { self.steps - done - now } else { done };
             // SAFETY: the gates of this block.
-            unsafe { self.project(cx, &arguments.operand(0), first..first + count, start..start + now, w, gates) };
+            unsafe {
+                self.project(pool, &arguments.operand(0), first..first + count, start..start + now, w, gates)
+            };
             for i in 0..now {
                 let i = if reverse { now - 1 - i } else { i };
                 let step = start + i;
@@ -371,7 +380,7 @@ impl BoundRecurrent {
                 let valid = |sequence: usize| {
                     lengths.as_ref().is_none_or(|lengths| (step as i64) < lengths.get(first + sequence))
                 };
-                buffers.step(cx.pool, &options, valid);
+                buffers.step(pool, &options, valid);
                 for sequence in 0..count {
                     let shown = valid(sequence).then(|| buffers.shown(0, sequence));
                     write(0, places.output(step, direction, first + sequence), shown);
@@ -394,7 +403,7 @@ impl BoundRecurrent {
     /// `gates` is large enough.
     unsafe fn project(
         &self,
-        cx: &RunContext<'_>,
+        pool: &Pool,
         x: &In<'_>,
         sequences: std::ops::Range<usize>,
         steps: std::ops::Range<usize>,
@@ -412,7 +421,7 @@ impl BoundRecurrent {
             let rows = Rows { first: pointer.wrapping_add(at), stride, count: steps.len() };
             let to = gates[i * steps.len() * shape.columns()..].as_mut_ptr();
             // SAFETY: the rows of x of this sequence's steps, and their gates.
-            unsafe { multiply(cx.pool, shape, w, 0..shape.gates, rows, to) };
+            unsafe { multiply(pool, shape, w, 0..shape.gates, rows, to) };
         }
     }
 }

@@ -74,6 +74,14 @@ unsafe impl Send for Rows {}
 // SAFETY: as above.
 unsafe impl Sync for Rows {}
 
+impl Rows {
+    /// Where row `i` begins.
+    #[inline(always)]
+    fn row(&self, i: usize) -> *const f32 {
+        self.first.wrapping_add(i * self.stride)
+    }
+}
+
 /// Writes the products of `rows` with the gates `gates` of the packed matrix to rows of `to` that are `shape.columns()`
 /// apart, at the gates' columns.
 ///
@@ -100,7 +108,8 @@ pub(super) unsafe fn multiply(
     }
     let to = Address(to.cast());
     let strips = rows.count.div_ceil(STRIP);
-    let each = (GRAIN / (STRIP.min(rows.count.max(1)) * PANEL * shape.depth.max(1))).max(1).next_multiple_of(4);
+    let each =
+        (GRAIN / (STRIP.min(rows.count.max(1)) * PANEL * shape.depth.max(1))).max(1).next_multiple_of(4);
     let chunks = panels.div_ceil(each);
     let function = if has_fma() { fused as Function } else { plain as Function };
     pool.for_each(strips * chunks, |part| {
@@ -108,11 +117,7 @@ pub(super) unsafe fn multiply(
         let start = first + chunk * each;
         let count = each.min(first + panels - start);
         let row = strip * STRIP;
-        let some = Rows {
-            first: rows.first.wrapping_add(row * rows.stride),
-            stride: rows.stride,
-            count: STRIP.min(rows.count - row),
-        };
+        let some = Rows { first: rows.row(row), stride: rows.stride, count: STRIP.min(rows.count - row) };
         let matrix = &packed[start * PANEL * shape.depth..(start + count) * PANEL * shape.depth];
         let columns = shape.columns();
         let to = to.at(0).cast::<f32>().wrapping_add(row * columns + start * PANEL);
@@ -171,7 +176,7 @@ unsafe fn all(
         let to = to.wrapping_add(panel * PANEL);
         let mut row = 0;
         while row < rows.count {
-            let x = rows.first.wrapping_add(row * rows.stride);
+            let x = rows.row(row);
             let y = to.wrapping_add(row * columns);
             let left = rows.count - row;
             // SAFETY (all): rows of x of `depth` numbers, and their results.
@@ -252,7 +257,8 @@ mod tests {
             for row in 0..count {
                 for gate in 0..gates {
                     for unit in 0..hidden {
-                        let sum: f32 = (0..depth).map(|k| x[row * depth + k] * weight(gate * hidden + unit, k)).sum();
+                        let sum: f32 =
+                            (0..depth).map(|k| x[row * depth + k] * weight(gate * hidden + unit, k)).sum();
                         assert_eq!(all[row * shape.columns() + gate * shape.padded() + unit], sum);
                     }
                 }

@@ -120,8 +120,11 @@ mod x86 {
     pub(super) unsafe fn words(shape: Shape, from: *const u8, to: *mut u8) {
         for half in 0..2isize {
             let row = |i: isize| from.wrapping_offset((half * 8 + i) * shape.from_row).cast::<f32>();
-            // SAFETY: 8 words of a row.
-            let r: [__m256; 8] = std::array::from_fn(|i| unsafe { _mm256_loadu_ps(row(i as isize)) });
+            let mut r = [_mm256_setzero_ps(); 8];
+            for (i, r) in r.iter_mut().enumerate() {
+                // SAFETY: 8 words of a row.
+                *r = unsafe { _mm256_loadu_ps(row(i as isize)) };
+            }
             let pairs = |a: usize, b: usize| (_mm256_unpacklo_ps(r[a], r[b]), _mm256_unpackhi_ps(r[a], r[b]));
             let ((a, b), (c, d), (e, f), (g, h)) = (pairs(0, 1), pairs(2, 3), pairs(4, 5), pairs(6, 7));
             let lower = |x, y| _mm256_shuffle_ps::<0x44>(x, y);
@@ -156,8 +159,11 @@ mod x86 {
                 let row = |i: isize| {
                     from.wrapping_offset((down * 4 + i) * shape.from_row + across * 32).cast::<f64>()
                 };
-                // SAFETY: 4 words of a row.
-                let r: [__m256d; 4] = std::array::from_fn(|i| unsafe { _mm256_loadu_pd(row(i as isize)) });
+                let mut r = [_mm256_setzero_pd(); 4];
+                for (i, r) in r.iter_mut().enumerate() {
+                    // SAFETY: 4 words of a row.
+                    *r = unsafe { _mm256_loadu_pd(row(i as isize)) };
+                }
                 let (a, b) = (_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]));
                 let (c, d) = (_mm256_unpacklo_pd(r[2], r[3]), _mm256_unpackhi_pd(r[2], r[3]));
                 let out = |column: isize| {
@@ -182,8 +188,11 @@ mod x86 {
     pub(super) unsafe fn halves(shape: Shape, from: *const u8, to: *mut u8) {
         for part in 0..4isize {
             let row = |i: isize| from.wrapping_offset((part * 8 + i) * shape.from_row).cast::<__m128i>();
-            // SAFETY: 8 words of a row.
-            let r: [__m128i; 8] = std::array::from_fn(|i| unsafe { _mm_loadu_si128(row(i as isize)) });
+            let mut r = [_mm_setzero_si128(); 8];
+            for (i, r) in r.iter_mut().enumerate() {
+                // SAFETY: 8 words of a row.
+                *r = unsafe { _mm_loadu_si128(row(i as isize)) };
+            }
             let two = |a: usize, b: usize| (_mm_unpacklo_epi16(r[a], r[b]), _mm_unpackhi_epi16(r[a], r[b]));
             let ((a, b), (c, d), (e, f), (g, h)) = (two(0, 1), two(2, 3), two(4, 5), two(6, 7));
             let four = |x, y| (_mm_unpacklo_epi32(x, y), _mm_unpackhi_epi32(x, y));
@@ -217,13 +226,20 @@ mod x86 {
     pub(super) unsafe fn bytes(shape: Shape, from: *const u8, to: *mut u8) {
         for part in 0..4isize {
             let row = |i: isize| from.wrapping_offset((part * 16 + i) * shape.from_row).cast::<__m128i>();
-            // SAFETY: 8 bytes of a row.
-            let r: [__m128i; 16] = std::array::from_fn(|i| unsafe { _mm_loadl_epi64(row(i as isize)) });
+            let mut r = [_mm_setzero_si128(); 16];
+            for (i, r) in r.iter_mut().enumerate() {
+                // SAFETY: 8 bytes of a row.
+                *r = unsafe { _mm_loadl_epi64(row(i as isize)) };
+            }
             // Row i beside row i + 8, then by fours apart, and so on: four rounds order 16 rows.
-            let a: [__m128i; 8] = std::array::from_fn(|i| _mm_unpacklo_epi8(r[i], r[i + 8]));
-            let b: [(__m128i, __m128i); 4] = std::array::from_fn(|i| {
-                (_mm_unpacklo_epi8(a[i], a[i + 4]), _mm_unpackhi_epi8(a[i], a[i + 4]))
-            });
+            let mut a = [_mm_setzero_si128(); 8];
+            for (i, a) in a.iter_mut().enumerate() {
+                *a = _mm_unpacklo_epi8(r[i], r[i + 8]);
+            }
+            let mut b = [(a[0], a[0]); 4];
+            for (i, b) in b.iter_mut().enumerate() {
+                *b = (_mm_unpacklo_epi8(a[i], a[i + 4]), _mm_unpackhi_epi8(a[i], a[i + 4]));
+            }
             // b[i].0 has columns 0..4 of rows i, i + 4, i + 8, i + 12; b[i].1 columns 4..8.
             for (high, pick) in [(0isize, 0usize), (4, 1)] {
                 let at = |i: usize| if pick == 0 { b[i].0 } else { b[i].1 };

@@ -43,7 +43,10 @@ fn transposed(dims: &[usize], order: &[usize], width: usize) -> Transfer {
     let from = packed_strides(dims, width);
     let to_dims: Vec<usize> = order.iter().map(|axis| dims[*axis]).collect();
     let to = packed_strides(&to_dims, width);
-    Transfer::new(width, order.iter().zip(&to).map(|(axis, to)| Axis { size: dims[*axis], from: from[*axis], to: *to }))
+    Transfer::new(
+        width,
+        order.iter().zip(&to).map(|(axis, to)| Axis { size: dims[*axis], from: from[*axis], to: *to }),
+    )
 }
 
 fn main() {
@@ -59,7 +62,9 @@ fn main() {
     let (x, y) = (Memory(from.as_mut_ptr().cast()), Memory(to.as_mut_ptr().cast()));
     let run = |name: &str, transfer: &Transfer| {
         // SAFETY: all transfers here are of at most `BYTES` bytes.
-        report(name, transfer.bytes(), || pool.install(|| unsafe { transfer.run(&pool, x.address(), y.address()) }));
+        report(name, transfer.bytes(), || {
+            pool.install(|| unsafe { transfer.run(&pool, x.address(), y.address()) })
+        });
     };
     run("copy", &transposed(&[BYTES / 4], &[0], 4));
     for (width, side) in [(1, 16_384), (2, 8_192), (4, 8_192), (8, 4_096), (16, 4_096)] {

@@ -1,8 +1,8 @@
 //! Blocked transposition: the elements that follow each other in the source come to lie a stride apart.
 //!
 //! A strip of as many source rows as fill a cache line of the destination is read side by side, so that the processor
-//! sees a few forward streams and every line of the destination is written whole; columns are cut in blocks, within which
-//! the destination's pages stay known.
+//! sees a few forward streams and every line is written whole. Destinations whose rows are far apart are made tile by tile
+//! in cache and copied out, since each row begun costs a page to be looked up.
 #![allow(unsafe_code)]
 
 /// Columns of a block: multiples of a cache line for all widths.
@@ -26,11 +26,55 @@ pub(super) fn supports(width: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8 | 16)
 }
 
+/// Bytes of a tile's row in the destination: long enough that few of them are begun.
+const TILE_BYTES: usize = 512;
+
+/// Columns of a tile.
+const TILE_COLUMNS: usize = 128;
+
+/// A tile of the destination, which stays in cache until its rows are copied out.
+#[repr(align(64))]
+struct Tile([std::mem::MaybeUninit<u8>; TILE_BYTES * TILE_COLUMNS]);
+
 /// Transposes.
 ///
 /// # Safety
 /// All elements of the source may be read, and those of the destination written; both are aligned to `width`.
 pub(super) unsafe fn transpose(width: usize, shape: Shape, from: *const u8, to: *mut u8) {
+    let rows = TILE_BYTES / width;
+    // What is narrow lies near together anyway.
+    if shape.rows < rows / 4 || shape.to_column.unsigned_abs() <= TILE_BYTES {
+        // SAFETY: as promised by the caller.
+        return unsafe { direct(width, shape, from, to) };
+    }
+    let mut tile = Tile([std::mem::MaybeUninit::uninit(); TILE_BYTES * TILE_COLUMNS]);
+    let buffer: *mut u8 = tile.0.as_mut_ptr().cast();
+    for row in (0..shape.rows).step_by(rows) {
+        for column in (0..shape.columns).step_by(TILE_COLUMNS) {
+            let part = Shape {
+                rows: rows.min(shape.rows - row),
+                columns: TILE_COLUMNS.min(shape.columns - column),
+                from_row: shape.from_row,
+                to_column: TILE_BYTES as isize,
+            };
+            let from = from.wrapping_offset(row as isize * shape.from_row).wrapping_add(column * width);
+            // SAFETY: a part of the source, and the tile.
+            unsafe { direct(width, part, from, buffer) };
+            for i in 0..part.columns {
+                let to =
+                    to.wrapping_offset((column + i) as isize * shape.to_column).wrapping_add(row * width);
+                // SAFETY: the elements that were written to the tile's row, and their place.
+                unsafe { std::ptr::copy_nonoverlapping(buffer.add(i * TILE_BYTES), to, part.rows * width) };
+            }
+        }
+    }
+}
+
+/// Transposes straight to the destination.
+///
+/// # Safety
+/// As for [`transpose`].
+unsafe fn direct(width: usize, shape: Shape, from: *const u8, to: *mut u8) {
     // SAFETY (all): as promised by the caller.
     match width {
         1 => unsafe { strips::<u8, 64>(shape, from, to) },

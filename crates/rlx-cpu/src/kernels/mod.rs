@@ -141,7 +141,7 @@ pub(crate) fn native(composite: &Composite, operands: &[&TensorType]) -> Result<
         return Ok(());
     }
     match composite {
-        Composite::Rnn(_) | Composite::Gru(_) | Composite::Lstm(_) => recurrent::native(composite, operands),
+        Composite::Gru(_) | Composite::Lstm(_) => recurrent::native(composite, operands),
         _ => Err("its decomposition is what runs here".into()),
     }
 }

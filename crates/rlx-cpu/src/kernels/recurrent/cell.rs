@@ -122,7 +122,9 @@ impl<'a> Buffers<'a> {
         match options.cell {
             Cell::Rnn => {
                 self.multiply(pool, options, 0..1, false);
-                self.each(options, valid, |sums, _, states, _, f, _| f[0].apply(sums, states[0]));
+                self.each(options, valid, |sums, _, states, _, f, _| {
+                    f[0].apply(&sums[..states[0].len()], states[0])
+                });
             }
             Cell::Lstm { input_forget } => {
                 self.multiply(pool, options, 0..4, false);

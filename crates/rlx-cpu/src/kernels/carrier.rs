@@ -78,6 +78,10 @@ pub(crate) fn below_a_byte(dtype: DType) -> bool {
 }
 
 /// Elements in their carrier.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "lives on the stack of one loop, where boxing would allocate in each run"
+)]
 pub(crate) enum Carried {
     Float([f64; PIECE]),
     Signed([i64; PIECE]),

@@ -185,7 +185,10 @@ fn integers<I: Integer>(op: ReduceOp, bits: u32, one: I) -> (I, fn(I, I) -> I) {
     }
 }
 
-fn complex(op: ReduceOp) -> ((f64, f64), fn((f64, f64), (f64, f64)) -> (f64, f64)) {
+/// A complex number: its parts.
+type Pair = (f64, f64);
+
+fn complex(op: ReduceOp) -> (Pair, fn(Pair, Pair) -> Pair) {
     match op {
         ReduceOp::Prod => ((1.0, 0.0), |(a, b), (c, d)| (a * c - b * d, a * d + b * c)),
         _ => ((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d)),

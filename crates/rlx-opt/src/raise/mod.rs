@@ -25,10 +25,13 @@ use rlx_ir::{Builder, Graph, TypeError, Value, Values};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+/// Builds a composite.
+type Build<'g> = Box<dyn FnOnce(&mut Builder) -> Result<Value, TypeError> + 'g>;
+
 /// A composite in place of a chain: its name in the notes, and how it is built.
 struct Raised<'g> {
     name: &'static str,
-    build: Box<dyn FnOnce(&mut Builder) -> Result<Value, TypeError> + 'g>,
+    build: Build<'g>,
 }
 
 impl<'g> Raised<'g> {

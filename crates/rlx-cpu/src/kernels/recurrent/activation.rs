@@ -102,16 +102,7 @@ impl Activation {
                     0.0
                 }
             }
-            RecurrentActivation::HardSigmoid => {
-                let line = alpha * x + beta;
-                if line > 1.0 {
-                    1.0
-                } else if line < 0.0 {
-                    0.0
-                } else {
-                    line
-                }
-            }
+            RecurrentActivation::HardSigmoid => (alpha * x + beta).clamp(0.0, 1.0),
             RecurrentActivation::Elu => {
                 if x < 0.0 {
                     alpha * libm::expm1(x.into()) as f32

@@ -126,3 +126,18 @@ fn value_given_twice_is_copied_once() {
     let copies = found.lines().filter(|l| l.contains("= copy")).count();
     assert_eq!(copies, 2, "{found}");
 }
+
+#[test]
+fn constant_that_is_repeated_by_a_size_unknown_at_load_is_summed_in_the_run() {
+    let found = program(
+        r#"rlx 1 graph "g"(%x: f32[n]) {
+            %c = constant<value=f32[] [1.5]>()
+            %b = broadcast<dims=[n]>(%c)
+            %s = cum_sum<axis=0, exclusive=false, reverse=false>(%b)
+            %m = reduce_max<axes=[0], keep_dims=false>(%s)
+            %r = reduce_max<axes=[0], keep_dims=false>(%b)
+            return "m" = %m, "r" = %r, "x" = %x
+        }"#,
+    );
+    assert!(!found.lines().any(|l| l.starts_with("init")), "{found}");
+}

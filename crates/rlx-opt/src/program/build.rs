@@ -151,6 +151,8 @@ impl Maker<'_> {
         let mut symbols = false;
         let mut note = |dim: &Dim| symbols |= dim.as_const().is_none();
         node.types.iter().flat_map(|t| t.dims()).for_each(&mut note);
+        // A constant may be shown as often as a size says that only running tells.
+        types(self.graph, node).into_iter().flat_map(|t| t.dims()).for_each(&mut note);
         node.op.for_each_dim(&mut note);
         let custom = matches!(&node.op, Op::Primitive(Primitive::Custom(_)));
         self.is_constant(node)

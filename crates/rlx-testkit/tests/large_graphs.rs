@@ -18,6 +18,9 @@ const SLACK: f64 = 3.0;
 /// The best of so many runs counts, so that an interruption does not.
 const RUNS: usize = 3;
 
+/// How often a step must be too slow to count as such.
+const ATTEMPTS: usize = 5;
+
 type Make = fn(usize) -> Graph;
 
 /// A node that differs from its neighbours, every second one a composite.
@@ -84,13 +87,27 @@ fn steps(make: Make, nodes: usize) -> Vec<(&'static str, Duration)> {
     ]
 }
 
-fn time_is_linear(make: Make) {
+/// The steps whose time grows faster than the nodes, with both times.
+fn too_slow(make: Make) -> Vec<String> {
     let (small, large) = (steps(make, NODES / TIMES), steps(make, NODES));
-    for ((step, few), (_, many)) in small.into_iter().zip(large) {
-        let ratio = many.as_secs_f64() / few.as_secs_f64();
-        eprintln!("{step}: {few:?}, {many:?} for {TIMES} times the nodes: {ratio:.1} times");
-        assert!(ratio <= SLACK * TIMES as f64, "{step}: {few:?}, {many:?} for {TIMES} times the nodes");
+    let pairs = small.into_iter().zip(large);
+    let slow =
+        pairs.filter(|((_, few), (_, many))| many.as_secs_f64() / few.as_secs_f64() > SLACK * TIMES as f64);
+    slow.map(|((step, few), (_, many))| format!("{step}: {few:?}, {many:?} for {TIMES} times the nodes"))
+        .collect()
+}
+
+fn time_is_linear(make: Make) {
+    // A step that is worse than linear is so each time; what else the machine does is not.
+    let mut slow = too_slow(make);
+    for _ in 1..ATTEMPTS {
+        if slow.is_empty() {
+            return;
+        }
+        let again = too_slow(make);
+        slow.retain(|step| again.iter().any(|s| s.split(':').next() == step.split(':').next()));
     }
+    assert!(slow.is_empty(), "{slow:?}");
 }
 
 #[test]
